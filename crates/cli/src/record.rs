@@ -1,19 +1,24 @@
 //! `afterimage record`: an agent's requests, as they are sent.
 
+mod aider;
 pub(crate) mod args;
 mod argument;
 mod claude;
 mod codex;
+mod dotenv;
+mod facts;
 mod launch;
 mod open_files;
 mod overlay;
 mod pi;
 mod redaction;
 mod routes;
+mod scene;
 mod stale;
 mod toml_text;
 
 use std::{
+    collections::BTreeMap,
     io::Write,
     net::{Ipv4Addr, SocketAddr},
     sync::mpsc,
@@ -29,9 +34,11 @@ use afterimage::{
 
 use self::{
     args::Record,
-    launch::{Client, Launch},
+    facts::{ClientFacts, Facts},
+    launch::Launch,
     redaction::Redaction,
     routes::{Routes, Variable},
+    scene::Scene,
 };
 use crate::{
     args::Color,
@@ -46,11 +53,19 @@ pub(crate) fn run(args: &Record) -> Outcome {
     let redaction = Redaction::of(&args.redaction, before.as_ref())?;
     note_bodies(args, redaction.is_some(), before.as_ref());
     drop(before);
-    let client = Client::of(&args.command);
-    let mut routes = Routes::of(args, client.ignores_variables())?;
-    let launch = Launch::of(&args.command, client, &mut routes)?;
+    let facts = Facts::get()?;
+    let scene = Scene::of(facts, &args.command);
+    let mut routes = Routes::of(facts, args)?;
+    let launch = Launch::of(facts, &args.command, &scene, &mut routes)?;
+    if launch.is_none() {
+        routes.lead_variables(None)?;
+    }
     let variables = routes.variables().to_vec();
     let recorder = recorder(args, redaction.clone())?;
+    routes.say();
+    hints(&scene, |client| client.is_configured || variables.is_empty())
+        .iter()
+        .for_each(|of| note(of));
     let listen = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let mut wire = Wire::start(listen, routes.into_routes(), recorder)?;
     let outcome = match launch {
@@ -64,7 +79,7 @@ pub(crate) fn run(args: &Record) -> Outcome {
             if let Err(error) = stopped {
                 note(&error.to_string());
             }
-            note_counts(args, &wire);
+            note_counts(args, &wire, &hints(&scene, |_| true));
             outcome
         }
     };
@@ -72,7 +87,26 @@ pub(crate) fn run(args: &Record) -> Outcome {
     first_stop(outcome, reported)
 }
 
-fn note_counts(args: &Record, wire: &Wire) {
+/// How some of the clients are led that a command may run.
+fn hints(scene: &Scene, is_asked: impl Fn(&ClientFacts) -> bool) -> Vec<String> {
+    let clients: BTreeMap<&str, &ClientFacts> =
+        scene.clients.iter().map(|client| (client.name.as_str(), *client)).collect();
+    let asked = clients.into_iter().filter(|(_, of)| !of.hint.is_empty() && is_asked(of));
+    asked.map(|(name, of)| format!("{name}: {}", of.hint)).collect()
+}
+
+fn note_counts(args: &Record, wire: &Wire, hints: &[String]) {
+    if wire.exchanges() == 0 {
+        note(
+            "nothing came through the recorder: the command asked no model, or it takes the base URL \
+             of its provider from elsewhere than the variables above; what it asked is not recorded",
+        );
+        match hints {
+            [] => note("--env NAME=URL sets the variable that it does take"),
+            hints => hints.iter().for_each(|hint| note(hint)),
+        }
+        return;
+    }
     note(&format!(
         "recorded {}, {} of them for a model; `afterimage requests {}` lists those",
         counted(wire.exchanges(), "exchange"),
@@ -140,9 +174,9 @@ fn serve(wire: &Wire, variables: &[Variable]) -> Outcome {
         let _ = interrupted.send(());
     })?;
     let mut out = Output::new(Color::Never);
-    for (variable, route) in variables {
+    for Variable { name, route, end, .. } in variables {
         if let Some(base) = wire.base_url(route) {
-            writeln!(out, "{variable}={base}")?;
+            writeln!(out, "{name}={base}{end}")?;
         }
     }
     out.flush()?;

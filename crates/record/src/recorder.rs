@@ -142,6 +142,8 @@ enum Note {
     SyncingFailed,
     /// The thread that packs requests ended before its time.
     PackerFailed,
+    /// What is to be told.
+    Tell(String),
     /// A caller's [`Redact`] panicked, at this place.
     RedactPanicked(String),
     Stop,
@@ -252,6 +254,11 @@ impl Recorder {
         let line = self.line.clone();
         let request = RequestRecorder::new(line, of, lane, coding, self.limits.request);
         (request, ResponseRecorder::new(self.line.clone(), of, self.limits.response))
+    }
+
+    /// Tells the function that was given. O(1).
+    pub(crate) fn tell(&self, text: String) {
+        self.line.send(Note::Tell(text));
     }
 
     /// How much of a body is stored.

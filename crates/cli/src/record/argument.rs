@@ -24,6 +24,8 @@ pub(super) enum Piece {
     Text(String),
     /// The base URL of this route, in quotes.
     Base(String),
+    /// The same without quotes.
+    PlainBase(String),
 }
 
 impl Argument {
@@ -44,6 +46,7 @@ impl Argument {
             let resolved = pieces.into_iter().map(|piece| match piece {
                 Piece::Text(text) => text,
                 Piece::Base(route) => format!("\"{}\"", base(&route).unwrap_or_default()),
+                Piece::PlainBase(route) => base(&route).unwrap_or_default(),
             });
             resolved.collect()
         };

@@ -42,6 +42,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
              nothing is recorded. To record, take it out and name it with `--upstream`",
             path.display()
         ));
+        routes.settle_by_client(ANTHROPIC);
         return all;
     }
     let given = last_option(arguments, SETTINGS);
@@ -56,10 +57,9 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
     // A blank one leads to the provider's own host, whatever the environment says.
     let url = if url.trim().is_empty() { ANTHROPIC_URL } else { &url };
     let origin = format!("{BASE} of {origin}");
-    if !routes.is_given(ANTHROPIC) && !routes.redirect_if_possible(&origin, ANTHROPIC, url) {
-        return all;
-    }
-    let pieces = with_base(settings);
+    routes.settle_by_client(ANTHROPIC);
+    let Some(route) = routes.lead(&origin, ANTHROPIC, url) else { return all };
+    let pieces = with_base(settings, route);
     let Some(OptionValue { at, before, value }) = given else {
         let options = [Argument::Plain(SETTINGS.into()), Argument::Pieces(pieces)];
         all.splice(0..0, options);
@@ -77,16 +77,16 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
 }
 
 /// The value of an option.
-struct OptionValue<'a> {
+pub(super) struct OptionValue<'a> {
     /// Which argument holds it.
     at: usize,
     /// What stands before it in that argument.
     before: &'a str,
-    value: &'a str,
+    pub(super) value: &'a str,
 }
 
 /// The last option of this name.
-fn last_option<'a>(arguments: &'a [OsString], name: &str) -> Option<OptionValue<'a>> {
+pub(super) fn last_option<'a>(arguments: &'a [OsString], name: &str) -> Option<OptionValue<'a>> {
     let texts = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
     let (mut found, mut is_value) = (None, false);
     // Behind `--` stands a prompt.
@@ -169,7 +169,7 @@ fn managed(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Settings as JSON, with the base URL of the recorder.
-fn with_base(mut settings: Object) -> Vec<Piece> {
+fn with_base(mut settings: Object, route: String) -> Vec<Piece> {
     let mut env = match settings.shift_remove("env") {
         Some(Value::Object(env)) => env,
         _ => Object::new(),
@@ -177,7 +177,7 @@ fn with_base(mut settings: Object) -> Vec<Piece> {
     env.shift_remove(BASE);
     let begin = format!("{{\"env\":{{\"{BASE}\":");
     let end = format!("{}}}{}}}", further_members(&env), further_members(&settings));
-    vec![Piece::Text(begin), Piece::Base(ANTHROPIC.to_owned()), Piece::Text(end)]
+    vec![Piece::Text(begin), Piece::Base(route), Piece::Text(end)]
 }
 
 /// The members of an object, each behind a comma.

@@ -13,6 +13,7 @@ use super::{
     routes::{OPENAI, Routes},
     toml_text::TomlText,
 };
+use crate::failure::Outcome;
 
 const OPENAI_KEY: &str = "openai_base_url";
 const PROVIDERS: &str = "model_providers";
@@ -21,7 +22,10 @@ const BASE: &str = "base_url";
 const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 
 /// The arguments of Codex with base URLs of the recorder.
-pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argument> {
+///
+/// # Errors
+/// None that a user can cause.
+pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Outcome<Vec<Argument>> {
     let configuration = Configuration::read();
     let settings: Vec<Option<Setting<'_>>> = settings(arguments);
     // What the command line sets wins over the configuration.
@@ -34,7 +38,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
         None if !routes.is_given(OPENAI) && has_chatgpt_login() => {
             routes.add_if_possible("the login", "chatgpt", CHATGPT)
         }
-        None => Some(OPENAI.to_owned()),
+        None => Some(routes.own(OPENAI)?),
     };
     let mut set = |before: String, route: &str| {
         first.push(Argument::Plain("-c".into()));
@@ -71,7 +75,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
         let redirected = setting.and_then(|setting| setting.redirect(routes, &configured));
         first.push(redirected.unwrap_or_else(|| Argument::Plain(argument.clone())));
     }
-    first
+    Ok(first)
 }
 
 /// Whether a provider can be named in a key.
@@ -201,9 +205,7 @@ fn route(routes: &mut Routes, key: &str, name: &str, url: &str) -> Option<String
     if name != OPENAI {
         return routes.add_if_possible(&of_codex(key), name, url);
     }
-    let is_led =
-        routes.is_given(OPENAI) || routes.redirect_if_possible(&of_codex(key), OPENAI, url);
-    is_led.then(|| OPENAI.to_owned())
+    routes.lead(&of_codex(key), OPENAI, url)
 }
 
 fn of_codex(key: &str) -> String {

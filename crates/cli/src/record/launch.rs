@@ -1,8 +1,7 @@
 //! A command, and how it is told where to send its requests.
 
 use std::{
-    ffi::{OsStr, OsString},
-    path::Path,
+    ffi::OsString,
     process::{Child, Command, ExitStatus},
     sync::{
         Arc,
@@ -13,37 +12,15 @@ use std::{
 use afterimage::record::wire::{Interrupt, Wire};
 
 use super::{
+    aider,
     argument::Argument,
-    claude, codex, open_files, pi,
+    claude, codex,
+    facts::Facts,
+    open_files, pi,
     routes::{Routes, Variable},
+    scene::Scene,
 };
 use crate::failure::{Failure, Outcome, Stop};
-
-/// A kind of command, which is told by the name of its program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
-    Codex,
-    Pi,
-    Claude,
-    Other,
-}
-
-impl Client {
-    pub(super) fn of(command: &[OsString]) -> Self {
-        let name = command.first().and_then(|program| Path::new(program).file_stem());
-        match name.and_then(OsStr::to_str).unwrap_or_default() {
-            "codex" => Self::Codex,
-            "pi" => Self::Pi,
-            "claude" => Self::Claude,
-            _ => Self::Other,
-        }
-    }
-
-    /// Whether it takes no base URL from the environment.
-    pub(super) fn ignores_variables(self) -> bool {
-        matches!(self, Self::Codex | Self::Pi)
-    }
-}
 
 /// A command that is to be run.
 #[derive(Debug)]
@@ -57,18 +34,29 @@ pub(super) struct Launch {
 impl Launch {
     /// The command with what its kind needs; `None` where none is to be run.
     pub(super) fn of(
+        facts: &'static Facts,
         command: &[OsString],
-        client: Client,
+        scene: &Scene,
         routes: &mut Routes,
     ) -> Outcome<Option<Self>> {
-        let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-        let plain = || arguments.iter().cloned().map(Argument::Plain).collect();
-        let (arguments, overlay) = match client {
-            Client::Codex => (codex::arguments(arguments, routes), None),
-            Client::Pi => (plain(), Some(pi::Overlay::of(routes)?)),
-            Client::Claude => (claude::arguments(arguments, routes), None),
-            Client::Other => (plain(), None),
+        let Some((program, _)) = command.split_first() else { return Ok(None) };
+        // What a shell starts gets the variables alone.
+        let at = scene.arguments_at.unwrap_or(1);
+        let (before, rest) = command.split_at_checked(at).unwrap_or((command, &[]));
+        let client = scene.client.filter(|_| scene.arguments_at.is_some());
+        let plain = |words: &[OsString]| -> Vec<Argument> {
+            words.iter().cloned().map(Argument::Plain).collect()
         };
+        let (rest, overlay) = match client.map_or("", |client| client.name.as_str()) {
+            "codex" => (codex::arguments(rest, routes)?, None),
+            "pi" => (plain(rest), Some(pi::Overlay::of(routes)?)),
+            "claude" => (claude::arguments(rest, routes), None),
+            "aider" => (aider::arguments(facts, rest, routes)?, None),
+            _ => (plain(rest), None),
+        };
+        let mut arguments = plain(before.get(1..).unwrap_or_default());
+        arguments.extend(rest);
+        routes.lead_variables(Some(scene))?;
         let (program, variables) = (program.clone(), routes.variables().to_vec());
         Ok(Some(Self { program, arguments, variables, overlay }))
     }
@@ -86,8 +74,8 @@ impl Launch {
             command.arg(argument);
             files.extend(file);
         }
-        for (variable, route) in &self.variables {
-            command.env(variable, base(route).unwrap_or_default());
+        for Variable { name, route, end, .. } in &self.variables {
+            command.env(name, base(route).unwrap_or_default() + end);
         }
         // A proxy would get in clear what is meant for the listener.
         for name in ["NO_PROXY", "no_proxy"] {

@@ -63,7 +63,7 @@ impl Overlay {
         for (name, provider) in &providers {
             for url in urls(provider) {
                 let origin = format!("a base URL of {name} in models.json of pi");
-                let given = routes.is_given(name).then(|| name.clone());
+                let given = routes.is_given(name).then(|| routes.own(name)).transpose()?;
                 if let Some(route) = given.or_else(|| routes.add_by_host_if_possible(&origin, url))
                 {
                     bases.push((url.to_owned(), route));
@@ -78,7 +78,7 @@ impl Overlay {
             };
             if !provider.contains_key(BASE) {
                 provider.put(BASE, name);
-                bases.push((name.to_owned(), name.to_owned()));
+                bases.push((name.to_owned(), routes.own(name)?));
             }
             providers.put(name, provider);
         }

@@ -1,116 +1,298 @@
-//! The providers that a recorder leads to.
+//! The providers that a recorder leads to, and the variables that lead there.
+//!
+//! No call may reach a host that it would not reach without the recorder. A variable that is set, by
+//! the environment or by a file that the command loads, is replaced by a route to its own value. Only
+//! where nothing names a base URL of a provider does its SDK's own variable lead to its own host.
 
-use afterimage::record::wire::{Route, Upstream};
+use afterimage::record::wire::{KeyCheck, Route, Upstream};
 
-use super::args::Record;
+use super::{
+    args::Record,
+    dotenv::{self, NamedBase},
+    facts::{Facts, OwnBase, Provider},
+    scene::Scene,
+};
 use crate::{
     failure::{Failure, Outcome},
     output::note,
 };
 
-/// The providers whose base URLs any command gets: a name, the variable, the provider's own URL.
-const KNOWN: [(&str, &str, &str); 2] = [
-    (OPENAI, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
-    (ANTHROPIC, "ANTHROPIC_BASE_URL", ANTHROPIC_URL),
-];
 pub(super) const OPENAI: &str = "openai";
 pub(super) const ANTHROPIC: &str = "anthropic";
 pub(super) const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 
 /// The routes so far, and what the command is told of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Routes {
+    facts: &'static Facts,
     all: Vec<(Route, Upstream)>,
     variables: Vec<Variable>,
-    /// The known providers that `--upstream` names.
-    given: Vec<&'static str>,
+    /// What `--upstream` names, and for which provider.
+    given: Vec<(String, Upstream)>,
+    /// The variables that `--env` names.
+    asked: Vec<String>,
+    /// The providers whose base URLs are named by something else than variables.
+    settled: Vec<String>,
 }
 
-/// A variable of the command, and the name of the route that it leads to.
-pub(super) type Variable = (String, String);
+/// A variable of the command.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    /// The name of the route that it leads to.
+    pub(super) route: String,
+    /// The slash at the end of what it held.
+    pub(super) end: &'static str,
+    /// Whether nothing named it before.
+    is_own: bool,
+}
 
 impl Routes {
-    /// The routes that the command line and the environment name, with the variables for them.
-    ///
-    /// A client that ignores the variables does not call what they name, with a key that is not meant
-    /// for it: its routes lead to the providers' own URLs. What it starts may take the variables, so
-    /// these have routes of their own.
-    pub(super) fn of(args: &Record, ignores_variables: bool) -> Outcome<Self> {
-        let mut routes = Self::default();
-        let named = named_upstreams(args)?;
-        for (name, variable, own) in KNOWN {
-            let is_meant = |of: Option<&str>| of.is_none_or(|of| of == name);
-            let given = named.iter().rev().find(|(of, _)| is_meant(*of)).map(|(_, url)| *url);
-            let set = std::env::var(variable).ok().filter(|url| !url.trim().is_empty());
-            let own = upstream(variable, own)?;
-            let (upstream, is_led) = match (given, set) {
-                (Some(url), _) => {
-                    routes.given.push(name);
-                    (Some(upstream("--upstream", url)?), true)
-                }
-                // It was set for other calls too, which must go on.
-                (None, Some(url)) => (possible(variable, &url), !ignores_variables),
-                (None, None) => (Some(own.clone()), true),
-            };
-            let of_client = upstream.clone().filter(|_| is_led).unwrap_or(own);
-            routes.all.push((Route::new(name, of_client.clone()), of_client));
-            let route = match upstream {
-                Some(_) if is_led => name.to_owned(),
-                Some(upstream) => routes.route(name, upstream),
-                None => continue,
-            };
-            routes.variables.push((variable.to_owned(), route));
-        }
+    /// The routes that the command line names.
+    pub(super) fn of(facts: &'static Facts, args: &Record) -> Outcome<Self> {
+        let given = named_upstreams(facts, args)?;
+        let (all, variables, asked, settled) = (vec![], vec![], vec![], vec![]);
+        let mut routes = Self { facts, all, variables, given, asked, settled };
         for text in &args.env {
             let Some((variable, url)) = text.split_once('=').filter(|(name, _)| !name.is_empty())
             else {
                 return Err(Failure::new(format!("expected NAME=URL, found {text:?}")).into());
             };
-            let route = routes.add(variable, url)?;
-            routes.variables.retain(|(name, _)| name != variable);
-            routes.variables.push((variable.to_owned(), route));
+            let route = routes.route(variable, upstream(variable, url)?);
+            routes.variables.retain(|of| of.name != variable);
+            routes.asked.push(variable.to_owned());
+            routes.push_variable(variable, route, url);
         }
         Ok(routes)
+    }
+
+    /// Adds the variables that are set, and those that nothing names.
+    ///
+    /// # Errors
+    /// A failure where a file names a base URL, and nobody knows whether the command reads it.
+    pub(super) fn lead_variables(&mut self, scene: Option<&Scene>) -> Outcome {
+        let facts = self.facts;
+        let mut set: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| !self.asked.contains(name) && facts.provider_of(name).is_some())
+            .collect();
+        set.sort();
+        // An empty one is set for a loader of files, and names nothing.
+        let is_set = |name: &str| set.iter().any(|(set, _)| set == name);
+        let mut named = Vec::new();
+        if let Some(scene) = scene {
+            named = self.named_by_files(scene)?;
+            named.retain(|of| !is_set(&of.variable));
+        }
+        set.retain(|(_, url)| !url.trim().is_empty());
+        let found = named.into_iter().filter_map(|of| Some((of.variable, of.origin, of.value?)));
+        let set = set.into_iter().map(|(name, url)| (name.clone(), name, url));
+        for (variable, origin, url) in set.chain(found) {
+            if self.variables.iter().any(|of| of.name == variable) {
+                continue;
+            }
+            let Some(provider) = facts.provider_of(&variable) else { continue };
+            self.settle(provider);
+            let origin =
+                if origin == variable { origin } else { format!("{variable} of {origin}") };
+            if let Some(route) = self.lead(&origin, &provider.name, &url) {
+                self.push_variable(&variable, route, &url);
+            }
+        }
+        self.lead_own_variables(scene)
+    }
+
+    /// Sets the variables of the providers that nothing names.
+    fn lead_own_variables(&mut self, scene: Option<&Scene>) -> Outcome {
+        for variable in self.asked.clone() {
+            match self.facts.provider_of(&variable) {
+                Some(provider) => self.settle(provider),
+                // Nobody knows which calls it leads, nor what the command prefers to it.
+                None => {
+                    self.settled.extend(self.facts.providers.iter().map(|of| of.name.clone()));
+                }
+            }
+        }
+        let client = scene.and_then(|scene| scene.client);
+        for provider in &self.facts.providers {
+            let Some(OwnBase { variable, .. }) = &provider.own else { continue };
+            let is_given = self.given(&provider.name).is_some();
+            let is_there = self.variables.iter().any(|of| of.name == *variable);
+            let is_taken = client.is_none_or(|client| {
+                client.sets.contains(&provider.name) || is_given && !client.takes_no_variable()
+            });
+            let is_settled = self.settled.contains(&provider.name) && !is_given;
+            if is_taken && !is_there && !is_settled {
+                let route = self.own(&provider.name)?;
+                let (name, end) = (variable.clone(), "");
+                self.variables.push(Variable { name, route, end, is_own: !is_given });
+            }
+        }
+        Ok(())
+    }
+
+    /// The base URLs in files that the command loads, but those that the command line settles.
+    fn named_by_files(&mut self, scene: &Scene) -> Outcome<Vec<NamedBase>> {
+        let Some(client) = scene.client else {
+            for of in dotenv::of_any(self.facts, scene) {
+                self.refuse_unless_named(self.facts, &of)?;
+            }
+            return Ok(Vec::new());
+        };
+        for of in dotenv::in_texts(self.facts, scene) {
+            self.refuse_unless_named(self.facts, &of)?;
+        }
+        for path in dotenv::settings(client) {
+            let path = path.display();
+            note(&format!(
+                "{path} names a base URL: calls there are not recorded; {}",
+                client.hint
+            ));
+            self.settled.extend([OPENAI.to_owned(), ANTHROPIC.to_owned()]);
+        }
+        let named = dotenv::of_client(self.facts, client, scene);
+        for of in named.iter().filter(|of| of.value.is_none()) {
+            self.refuse_unless_named(self.facts, of)?;
+        }
+        Ok(named)
+    }
+
+    /// Refuses to go on where a base URL is named in a place that the recorder cannot follow, unless
+    /// the command line says where its calls go, or the environment does.
+    pub(super) fn refuse_unless_named(&mut self, facts: &Facts, of: &NamedBase) -> Outcome {
+        let Some(provider) = facts.provider_of(&of.variable) else { return Ok(()) };
+        let variable = &of.variable;
+        let is_set = !of.is_forced && std::env::var_os(variable).is_some();
+        let of_it =
+            |asked: &String| facts.provider_of(asked).is_some_and(|of| of.name == provider.name);
+        if let Some(upstream) = self.given(&provider.name).cloned() {
+            let route = self.route(&provider.name, upstream);
+            if !is_set && !self.variables.iter().any(|of| of.name == *variable) {
+                self.push_variable(variable, route, "");
+            }
+        } else if !is_set && !self.asked.iter().any(of_it) {
+            let upstream =
+                provider.own.as_ref().map(|_| format!(", or --upstream {}=URL", provider.name));
+            let failure = Failure::new(format!(
+                "{} sets {variable}: the recorder cannot tell whether the command goes there, and \
+                 leads no call away",
+                of.origin
+            ));
+            let upstream = upstream.unwrap_or_default();
+            return Err(failure
+                .hint(format!("say where its calls go: --env {variable}=URL{upstream}"))
+                .into());
+        }
+        self.settle(provider);
+        Ok(())
+    }
+
+    /// Notes that the base URL of a provider is named.
+    fn settle(&mut self, provider: &Provider) {
+        self.settled.extend([&provider.name].into_iter().chain(&provider.instead_of).cloned());
+    }
+
+    /// Notes that a client has the base URL of a provider from elsewhere.
+    pub(super) fn settle_by_client(&mut self, provider: &str) {
+        self.settled.push(provider.to_owned());
+    }
+
+    fn push_variable(&mut self, name: &str, route: String, url: &str) {
+        let end = if url.trim().ends_with('/') { "/" } else { "" };
+        self.variables.push(Variable { name: name.to_owned(), route, end, is_own: false });
+    }
+
+    fn given(&self, provider: &str) -> Option<&Upstream> {
+        self.given.iter().rev().find(|(name, _)| name == provider).map(|(_, upstream)| upstream)
     }
 
     /// Whether `--upstream` names the upstream of a known provider. It is asked for now, and
     /// configurations were written at some time.
     pub(super) fn is_given(&self, name: &str) -> bool {
-        self.given.contains(&name)
+        self.given(name).is_some()
     }
 
     pub(super) fn variables(&self) -> &[Variable] {
         &self.variables
     }
 
-    /// A route to a base URL, which may be there already. Its name is made of `name`.
-    pub(super) fn add(&mut self, name: &str, url: &str) -> Outcome<String> {
-        Ok(self.route(name, upstream(name, url)?))
+    /// The route of a provider: to what `--upstream` names, or to this base URL. `None` where the
+    /// recorder does not take it, as of [`Routes::add_if_possible`].
+    pub(super) fn lead(&mut self, origin: &str, provider: &str, url: &str) -> Option<String> {
+        match self.given(provider).cloned() {
+            Some(upstream) => Some(self.route(provider, upstream)),
+            None => self.add_if_possible(origin, provider, url),
+        }
+    }
+
+    /// The route for a variable that something else than the environment sets to a base URL.
+    pub(super) fn lead_variable(
+        &mut self,
+        facts: &Facts,
+        variable: &str,
+        origin: &str,
+        url: &str,
+    ) -> Option<String> {
+        if let Some(asked) = self.variables.iter().find(|of| of.name == variable) {
+            return Some(asked.route.clone());
+        }
+        let provider = facts.provider_of(variable)?;
+        self.settle(provider);
+        self.lead(&format!("{variable} of {origin}"), &provider.name, url)
+    }
+
+    /// The route of a provider that nothing names but `--upstream`: to its own host, and keys of
+    /// another issuer's form do not go there.
+    pub(super) fn own(&mut self, name: &str) -> Outcome<String> {
+        if let Some(given) = self.given(name).cloned() {
+            return Ok(self.route(name, given));
+        }
+        let own = self.facts.provider(name).and_then(|of| of.own.as_ref());
+        let upstream = upstream(name, own.map_or("", |own| &own.url))?;
+        let known = self.all.iter().find(|(route, of)| route.is_guarded() && *of == upstream);
+        if let Some((route, _)) = known {
+            return Ok(route.name().to_owned());
+        }
+        let (facts, of) = (self.facts, name.to_owned());
+        let check = KeyCheck::new(move |key| {
+            facts.foreign_issuer(&of, key).map(|issuer| {
+                format!(
+                    "the key has the form of {issuer}, and nobody named {of} as the upstream: it was \
+                     not passed on. `afterimage record` leads elsewhere by --env NAME=URL or \
+                     --upstream {of}=URL"
+                )
+            })
+        });
+        Ok(self.push(name, upstream, Some(check)))
     }
 
     fn route(&mut self, name: &str, upstream: Upstream) -> String {
-        if let Some((route, _)) = self.all.iter().find(|(_, other)| *other == upstream) {
+        let is_it = |(route, of): &&(Route, Upstream)| *of == upstream && !route.is_guarded();
+        if let Some((route, _)) = self.all.iter().find(is_it) {
             return route.name().to_owned();
         }
         let name: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
             .collect();
-        self.push(&name, upstream)
+        self.push(&name, upstream, None)
     }
 
     /// Adds a route with this name, or with a number behind it.
-    fn push(&mut self, name: &str, upstream: Upstream) -> String {
+    fn push(&mut self, name: &str, upstream: Upstream, check: Option<KeyCheck>) -> String {
         let is_taken = |name: &str| self.all.iter().any(|(route, _)| route.name() == name);
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         let mut names = std::iter::once(name.to_owned()).chain(numbered);
         let name = names.find(|name| !is_taken(name)).unwrap_or_default();
-        self.all.push((Route::new(&name, upstream.clone()), upstream));
+        let route = Route::new(&name, upstream.clone());
+        let route = check.into_iter().fold(route, Route::with_key_check);
+        self.all.push((route, upstream));
         name
     }
 
-    /// As [`Routes::add`]; `None` where the recorder does not take the base URL, which `origin` has.
-    /// That is said, and calls there are not recorded.
+    /// A route to a base URL, which may be there already. Its name is made of `name`. `None` where the
+    /// recorder does not take the base URL, which `origin` has. That is said, and calls there are not
+    /// recorded.
     pub(super) fn add_if_possible(
         &mut self,
         origin: &str,
@@ -133,25 +315,24 @@ impl Routes {
         if let Some((route, _)) = self.all.iter().find(is_it) {
             return Some(route.name().to_owned());
         }
-        Some(self.push(&host, upstream))
+        Some(self.push(&host, upstream, None))
     }
 
-    /// Makes the route of a known provider lead to another base URL. A variable that led there leads
-    /// where it did, by a route of its own. False where the recorder does not take the base URL, as of
-    /// [`Routes::add_if_possible`].
-    pub(super) fn redirect_if_possible(&mut self, origin: &str, name: &str, url: &str) -> bool {
-        possible(origin, url).map(|upstream| self.redirect(name, upstream)).is_some()
-    }
-
-    fn redirect(&mut self, name: &str, upstream: Upstream) {
-        let Some(found) = self.all.iter_mut().find(|(route, _)| route.name() == name) else {
-            return;
-        };
-        let (_, before) = std::mem::replace(found, (Route::new(name, upstream.clone()), upstream));
-        if self.variables.iter().any(|(_, route)| route == name) {
-            let route = self.route(name, before);
-            let led = self.variables.iter_mut().filter(|(_, of)| of == name);
-            led.for_each(|(_, of)| of.clone_from(&route));
+    /// Says where each route leads.
+    pub(super) fn say(&self) {
+        for (route, upstream) in &self.all {
+            let of_route = self.variables.iter().filter(|of| of.route == route.name());
+            let names: Vec<&str> = of_route.clone().map(|of| of.name.as_str()).collect();
+            let (shown, by) = (upstream.shown(), names.join(", "));
+            note(&match (names.is_empty(), of_route.clone().any(|of| of.is_own)) {
+                (true, _) => format!("calls of {} go on to {shown}", route.name()),
+                (_, true) => format!(
+                    "nothing names a base URL for {}: {by} is set, and leads to its own {shown}; keys \
+                     of another issuer's form are refused there",
+                    route.name()
+                ),
+                (_, false) => format!("{by}: calls go on to {shown}"),
+            });
         }
     }
 
@@ -160,19 +341,22 @@ impl Routes {
     }
 }
 
-/// The upstreams that the command line names, with the provider where it names one.
-fn named_upstreams(args: &Record) -> Outcome<Vec<(Option<&str>, &str)>> {
+/// The upstreams that the command line names, for each provider.
+fn named_upstreams(facts: &Facts, args: &Record) -> Outcome<Vec<(String, Upstream)>> {
+    let known = || facts.providers.iter().filter(|of| of.own.is_some()).map(|of| of.name.as_str());
     let mut named = Vec::new();
     for text in &args.upstream {
         let (name, url) = match text.split_once('=') {
             Some((name, url)) if !name.contains(['/', ':']) => (Some(name), url),
             _ => (None, text.as_str()),
         };
-        if let Some(unknown) = name.filter(|name| KNOWN.iter().all(|(known, ..)| known != name)) {
+        if let Some(unknown) = name.filter(|name| known().all(|known| known != *name)) {
             let failure = Failure::new(format!("there is no provider {unknown:?}"));
             return Err(failure.hint("`openai` or `anthropic`; --env takes any other").into());
         }
-        named.push((name, url));
+        let upstream = upstream("--upstream", url)?;
+        let meant = known().filter(|known| name.is_none_or(|name| name == *known));
+        named.extend(meant.map(|known| (known.to_owned(), upstream.clone())));
     }
     Ok(named)
 }

@@ -29,6 +29,7 @@ mod ranges;
 mod receipts;
 mod record;
 mod record_launch;
+mod record_routes;
 mod redaction;
 mod replay;
 mod residency;

@@ -12,8 +12,8 @@ use hyper::{
 use hyper_util::client::legacy;
 
 use super::{
-    Shared,
-    guard::{self, Refusal, Target},
+    KeyCheck, Route, Shared,
+    guard::{self, Target},
     passing::{EndReceipt, PassingAnswer, RequestBody, ResponseBody},
     watched::Watch,
     websocket,
@@ -45,9 +45,21 @@ pub(super) async fn answer(
     let target = checked.and_then(|()| {
         let nobody = (StatusCode::NOT_FOUND, "nothing is at this path");
         let found = guard::target(request.uri(), &shared.token).ok_or(nobody)?;
-        let (uri, start) = destination(&shared, &found).ok_or(nobody)?;
-        Ok((uri, Start { headers: written(request.headers()), ..start }))
+        let (route, uri, start) = destination(&shared, &found).ok_or(nobody)?;
+        let start = Start { headers: written(request.headers()), ..start };
+        let check = route.check.as_ref();
+        let misled = check.and_then(|KeyCheck(check)| {
+            guard::keys(request.uri(), request.headers()).iter().find_map(|key| check(key))
+        });
+        Ok((uri, start, misled))
     });
+    let target = match target {
+        Ok((_, start, Some(reason))) => {
+            return Ok(misled(&shared, watch, request, start, &reason).await);
+        }
+        Ok((uri, start, None)) => Ok((uri, start)),
+        Err(refusal) => Err(refusal),
+    };
     Ok(match target {
         Ok((uri, start)) if websocket::is_handshake(request.method(), request.headers()) => {
             websocket::pass(&shared, watch, request, uri, start).await
@@ -58,12 +70,31 @@ pub(super) async fn answer(
 }
 
 /// Where a request goes, and how it is written down.
-fn destination(shared: &Shared, target: &Target<'_>) -> Option<(Uri, Start)> {
+fn destination<'s>(shared: &'s Shared, target: &Target<'_>) -> Option<(&'s Route, Uri, Start)> {
     let route = shared.routes.iter().find(|route| route.name == target.route)?;
     let uri = route.upstream.uri(if target.path.is_empty() { "/" } else { target.path })?;
     // The path of the base URL may hold a key.
-    let path = allowed_path(behind(target.path, route.upstream.path()));
-    Some((uri, Start { path, ..Start::now("", route.name()) }))
+    let path = route.upstream.versioned(behind(target.path, route.upstream.path()));
+    Some((route, uri, Start { path: allowed_path(&path), ..Start::now("", route.name()) }))
+}
+
+/// Refuses a request whose key must not go to its provider, and records that.
+async fn misled(
+    shared: &Shared,
+    watch: Watch,
+    request: Request<Incoming>,
+    start: Start,
+    reason: &str,
+) -> Response<ResponseBody> {
+    let (parts, body) = request.into_parts();
+    shared.tell(&start.provider, reason);
+    let start = Start { method: parts.method.as_str().to_owned(), ..start };
+    let (of_request, mut recorder) = shared.recorder.exchange(start);
+    let (body, unsent) = RequestBody::new(body, of_request, watch);
+    drop(body);
+    unsent.record().await;
+    EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
+    refused((StatusCode::UNAUTHORIZED, reason))
 }
 
 /// What of a path is behind that of the base URL, where it ends between two words.
@@ -217,7 +248,7 @@ pub(super) fn drop_connection_headers(headers: &mut HeaderMap) {
 }
 
 /// An answer of the recorder itself, in the form that providers give their errors.
-pub(super) fn refused((status, reason): Refusal) -> Response<ResponseBody> {
+pub(super) fn refused((status, reason): (StatusCode, &str)) -> Response<ResponseBody> {
     let text = format!(
         "{{\"type\":\"error\",\"error\":{{\"type\":\"afterimage_record\",\"message\":\"afterimage record: {reason}\"}}}}\n"
     );

@@ -74,6 +74,19 @@ pub(super) fn target<'u>(uri: &'u Uri, token: &str) -> Option<Target<'u>> {
     Some(Target { route, path })
 }
 
+/// The keys of a request: what stands in the headers and parameters that carry keys.
+pub(super) fn keys<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Vec<&'r str> {
+    const HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+    let values = HEADERS.iter().flat_map(|name| headers.get_all(*name));
+    let keys = values.filter_map(|value| value.to_str().ok()?.split_whitespace().next_back());
+    let query = uri.query().unwrap_or_default().split('&');
+    let of_query = query.filter_map(|parameter| match parameter.split_once('=')? {
+        ("key" | "api_key" | "api-key", value) => Some(value),
+        _ => None,
+    });
+    keys.chain(of_query).collect()
+}
+
 /// Compares in a time that does not tell how much is the same.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));

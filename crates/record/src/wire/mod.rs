@@ -38,7 +38,15 @@ mod upstream;
 mod watched;
 pub mod websocket;
 
-use std::{fmt::Write as _, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    fmt,
+    fmt::Write as _,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -63,10 +71,30 @@ const PAUSE: Duration = Duration::from_millis(20);
 const MOST_HEADERS: usize = 1_000;
 
 /// A provider that is reached through the wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Route {
     name: String,
     upstream: Upstream,
+    check: Option<KeyCheck>,
+}
+
+/// Says of a key why it must not go to a provider, if it must not.
+#[derive(Clone)]
+pub struct KeyCheck(Arc<CheckKey>);
+
+type CheckKey = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl KeyCheck {
+    /// A check by a function: the reason, where there is one. It is called for each request.
+    pub fn new(check: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+}
+
+impl fmt::Debug for KeyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyCheck")
+    }
 }
 
 impl Route {
@@ -76,7 +104,18 @@ impl Route {
         let is_kept = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let name: String = name.chars().filter(is_kept).collect();
         // A client would take `..` for a way up.
-        Self { name: name.trim_matches('.').to_owned(), upstream }
+        Self { name: name.trim_matches('.').to_owned(), upstream, check: None }
+    }
+
+    /// The route with a check of the keys of its requests: one that is refused is answered with 401
+    /// and the reason, which is recorded and told; the key is neither passed on nor written down.
+    pub fn with_key_check(self, check: KeyCheck) -> Self {
+        Self { check: Some(check), ..self }
+    }
+
+    /// Whether the keys of its requests are checked.
+    pub fn is_guarded(&self) -> bool {
+        self.check.is_some()
     }
 
     /// The name.
@@ -103,6 +142,19 @@ struct Shared {
     clients: Clients,
     patience: Patience,
     recorder: Arc<Recorder>,
+    /// What was said once.
+    said: Mutex<HashSet<String>>,
+}
+
+impl Shared {
+    /// Tells what went wrong with a route, once.
+    fn tell(&self, route: &str, what: &str) {
+        let text = format!("{route}: {what}");
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(text.clone()) {
+            self.recorder.tell(text);
+        }
+    }
 }
 
 impl Wire {
@@ -131,14 +183,15 @@ impl Wire {
         let clients = Clients::new(routes.iter().any(|route| route.upstream.is_tls()))?;
         let token = token()?;
         let base = |route: &Route| {
-            let Route { name, upstream } = route;
+            let Route { name, upstream, .. } = route;
             (name.clone(), format!("http://{address}/{token}/{name}{}", upstream.path()))
         };
         let bases = routes.iter().map(base).collect();
         let recorder = Arc::new(recorder);
         let patience = Patience::default();
+        let (said, of_shared) = (Mutex::default(), Arc::clone(&recorder));
         let shared =
-            Shared { address, token, routes, clients, patience, recorder: Arc::clone(&recorder) };
+            Shared { address, token, routes, clients, patience, recorder: of_shared, said };
         runtime.spawn(accept(listener, Arc::new(shared)));
         drop(inside);
         Ok(Self { address, routes: bases, recorder, runtime: Some(runtime) })

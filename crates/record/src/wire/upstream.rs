@@ -1,8 +1,8 @@
-use std::net::IpAddr;
+use std::{borrow::Cow, net::IpAddr};
 
 use hyper::{Uri, http::uri::PathAndQuery};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, allowed_path};
 
 /// Where a provider is: the base URL that a client would be given without a recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,12 @@ impl Upstream {
         self.authority.get(..end).unwrap_or_default()
     }
 
+    /// The base URL as it may be shown: what may be a key in its path is not. O(length).
+    pub fn shown(&self) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, allowed_path(&self.path))
+    }
+
     /// The path of the base URL, without a slash at its end.
     pub(super) fn path(&self) -> &str {
         &self.path
@@ -71,10 +77,26 @@ impl Upstream {
 
     /// The target of a request to a path there, with its parameters.
     pub(super) fn uri(&self, path: &str) -> Option<Uri> {
-        let path: PathAndQuery = path.parse().ok()?;
+        let path: PathAndQuery = self.versioned(path).parse().ok()?;
         let scheme = if self.is_tls { "https" } else { "http" };
         let parts = Uri::builder().scheme(scheme).authority(self.authority.as_str());
         parts.path_and_query(path).build().ok()
+    }
+}
+
+/// The API of Anthropic, whose base URL some clients give with its version and some without.
+const ANTHROPIC: &str = "api.anthropic.com";
+
+impl Upstream {
+    /// A path as the provider has it: `/messages` becomes `/v1/messages` at Anthropic's own host. An
+    /// upstream of anybody else stays as it was given.
+    pub(super) fn versioned<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['/', '?']);
+        let lacks_version = path.strip_prefix("/messages").is_some_and(is_end);
+        if lacks_version && self.path.is_empty() && self.host().eq_ignore_ascii_case(ANTHROPIC) {
+            return format!("/v1{path}").into();
+        }
+        path.into()
     }
 }
 
@@ -114,6 +136,31 @@ mod tests {
             let error = Upstream::parse(url).unwrap_err();
             assert!(!error.to_string().contains("planted"), "{error}");
         }
+    }
+
+    #[test]
+    fn messages_of_anthropic_get_their_version_and_those_of_others_stay() {
+        for (base, path, expected) in [
+            ("https://api.anthropic.com", "/messages", "/v1/messages"),
+            ("https://API.anthropic.com:443/", "/messages?beta=true", "/v1/messages?beta=true"),
+            ("https://api.anthropic.com", "/messages/count_tokens", "/v1/messages/count_tokens"),
+            ("https://api.anthropic.com", "/v1/messages", "/v1/messages"),
+            ("https://api.anthropic.com", "/messagesx", "/messagesx"),
+            ("https://api.anthropic.com/v1", "/v1/messages", "/v1/messages"),
+            ("https://gateway.example", "/messages", "/messages"),
+            ("https://api.anthropic.com.example", "/messages", "/messages"),
+            ("http://127.0.0.1:1", "/messages", "/messages"),
+        ] {
+            let uri = Upstream::parse(base).unwrap().uri(path).unwrap();
+            assert_eq!(uri.path_and_query().unwrap().as_str(), expected, "{base}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_key_in_a_base_url_is_not_shown() {
+        let shown = |url: &str| Upstream::parse(url).unwrap().shown();
+        assert_eq!(shown("https://api.openai.com/v1/"), "https://api.openai.com/v1");
+        assert_eq!(shown("https://host:8443/planted/v1"), "https://host:8443/*/v1");
     }
 
     #[test]

@@ -1,0 +1,237 @@
+//! What is known of providers, of clients and of programs that start others: `clients.toml`.
+
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+
+use regex_automata::meta::Regex;
+use serde::Deserialize;
+
+use crate::failure::{Failure, Outcome};
+
+/// All that is known.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Facts {
+    suffixes: Vec<String>,
+    templates: Vec<String>,
+    pub(super) providers: Vec<Provider>,
+    keys: BTreeMap<String, String>,
+    clients: Vec<ClientFacts>,
+    wrappers: Vec<Wrapper>,
+}
+
+/// A provider, and the variables that hold its base URL.
+#[derive(Debug, Deserialize)]
+pub(super) struct Provider {
+    pub(super) name: String,
+    vendors: Vec<String>,
+    #[serde(default)]
+    variables: Vec<String>,
+    pub(super) own: Option<OwnBase>,
+    /// The provider whose own variable is not set where this one is named.
+    pub(super) instead_of: Option<String>,
+}
+
+/// The variable of a provider's SDK, and where that goes by itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct OwnBase {
+    pub(super) variable: String,
+    pub(super) url: String,
+}
+
+/// A program that asks models.
+#[derive(Debug, Deserialize)]
+pub(super) struct ClientFacts {
+    pub(super) name: String,
+    #[serde(default)]
+    packages: Vec<String>,
+    /// The providers whose own variable it takes.
+    #[serde(default)]
+    pub(super) sets: Vec<String>,
+    #[serde(default)]
+    pub(super) files: Vec<EnvFiles>,
+    /// Whether all of these files are loaded, and not the first one alone.
+    #[serde(default)]
+    pub(super) all: bool,
+    #[serde(default)]
+    pub(super) settings: Vec<String>,
+    /// Whether its own files name base URLs that outrank variables.
+    #[serde(default)]
+    pub(super) is_configured: bool,
+    /// How it is led.
+    #[serde(default)]
+    pub(super) hint: String,
+}
+
+impl ClientFacts {
+    /// Whether base URLs in the environment mean nothing to it.
+    pub(super) fn takes_no_variable(&self) -> bool {
+        matches!(self.name.as_str(), "codex" | "pi")
+    }
+}
+
+/// Where a client looks for a `.env` file.
+#[derive(Debug, Deserialize)]
+pub(super) struct EnvFiles {
+    pub(super) from: String,
+    pub(super) names: Vec<String>,
+}
+
+/// A program that starts another one.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wrapper {
+    names: Vec<String>,
+    #[serde(default)]
+    pub(super) values: Vec<String>,
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+    #[serde(default)]
+    pub(super) plain: usize,
+    pub(super) module: Option<String>,
+    #[serde(default)]
+    pub(super) reads: Vec<String>,
+    #[serde(default)]
+    pub(super) loads: bool,
+}
+
+static FACTS: LazyLock<Result<Facts, String>> = LazyLock::new(|| {
+    toml::from_str(include_str!("clients.toml")).map_err(|error| error.to_string())
+});
+
+impl Facts {
+    pub(super) fn get() -> Outcome<&'static Self> {
+        Ok(FACTS.as_ref().map_err(|error| Failure::new(format!("clients.toml: {error}")))?)
+    }
+
+    /// The provider whose base URL a variable holds: that of the longest vendor's name.
+    pub(super) fn provider_of(&self, variable: &str) -> Option<&Provider> {
+        let name = variable.to_ascii_uppercase();
+        let before = |suffix: &String| name.strip_suffix(suffix.as_str())?.strip_suffix('_');
+        let is_end = |whole: &str, end: &str| {
+            whole.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+        };
+        let length = |provider: &Provider| {
+            let heads = self.suffixes.iter().filter_map(before);
+            let vendors = heads.flat_map(|head| {
+                provider.vendors.iter().filter(move |vendor| is_end(head, vendor))
+            });
+            let whole = provider.variables.iter().filter(|known| **known == name);
+            vendors.chain(whole).map(String::len).max()
+        };
+        let named = self.providers.iter().filter_map(|of| Some((length(of)?, of)));
+        named.max_by_key(|(length, _)| *length).map(|(_, provider)| provider)
+    }
+
+    pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.name == name)
+    }
+
+    /// The client that a word starts: the name of its command or of its package, or a path of one.
+    pub(super) fn client(&self, word: &str) -> Option<&ClientFacts> {
+        let name = stem(word);
+        let package = word.rfind('@').filter(|at| *at > 0).and_then(|at| word.get(..at));
+        let package = package.unwrap_or(word).split(['[', '=']).next().unwrap_or_default();
+        let is_it = |client: &&ClientFacts| {
+            let mut packages = client.packages.iter();
+            client.name == name
+                || packages.any(|known| {
+                    known == package || known == name || word.contains(&format!("/{known}/"))
+                })
+        };
+        self.clients.iter().find(is_it)
+    }
+
+    pub(super) fn wrapper(&self, word: &str) -> Option<&Wrapper> {
+        let name = stem(word);
+        let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        self.wrappers.iter().find(|of| of.names.iter().any(|known| known == unversioned))
+    }
+
+    /// Whether a file of this name may be loaded as `.env` files are.
+    pub(super) fn is_env_file(&self, name: &str) -> bool {
+        let of = name.strip_prefix(".env.").and_then(|rest| rest.rsplit('.').next());
+        name == ".env" || of.is_some_and(|of| self.templates.iter().all(|template| template != of))
+    }
+
+    /// The issuer whose form a key has, where that is another one than this provider.
+    pub(super) fn foreign_issuer(&self, provider: &str, key: &str) -> Option<&str> {
+        let has_form = |form: &str| Regex::new(form).is_ok_and(|form| form.is_match(key));
+        let issuer = self.keys.iter().find(|(_, form)| has_form(form))?.0;
+        (issuer != provider).then_some(issuer)
+    }
+}
+
+/// The name of a program, without its folder and its extension.
+pub(super) fn stem(program: &str) -> &str {
+    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    [".exe", ".cmd", ".js", ".py"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_variable_belongs_to_the_provider_that_its_name_ends_with() {
+        let facts = Facts::get().unwrap();
+        for (variable, provider) in [
+            ("OPENAI_BASE_URL", Some("openai")),
+            ("openai_api_base", Some("openai")),
+            ("AIDER_OPENAI_API_BASE", Some("openai")),
+            ("AZURE_OPENAI_ENDPOINT", Some("azure")),
+            ("AZURE_API_BASE", Some("azure")),
+            ("OPENROUTER_API_BASE", Some("other")),
+            ("GOOGLE_GEMINI_BASE_URL", Some("gemini")),
+            ("ANTHROPIC_VERTEX_BASE_URL", Some("anthropic")),
+            ("COPILOT_PROVIDER_BASE_URL", Some("copilot")),
+            ("LLM_BASE_URL", Some("other")),
+            // The signature of a request to Bedrock holds the host.
+            ("ANTHROPIC_BEDROCK_BASE_URL", None),
+            ("AZURE_AUTHORITY_HOST", None),
+            ("GITHUB_API_URL", None),
+            ("DATABASE_URL", None),
+            ("OPENAI_API_KEY", None),
+            ("OPENAI_LOG_LEVEL", None),
+        ] {
+            let found = facts.provider_of(variable).map(|of| of.name.as_str());
+            assert_eq!(found, provider, "{variable}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_known_by_its_command_and_by_its_package() {
+        let facts = Facts::get().unwrap();
+        for (word, client) in [
+            ("/usr/bin/qwen", Some("qwen")),
+            ("@qwen-code/qwen-code@latest", Some("qwen")),
+            ("/x/node_modules/@qwen-code/qwen-code/cli.js", Some("qwen")),
+            ("aider-chat[playwright]", Some("aider")),
+            ("claude.exe", Some("claude")),
+            ("minisweagent", Some("mini")),
+            ("agent", None),
+            ("", None),
+        ] {
+            assert_eq!(facts.client(word).map(|of| of.name.as_str()), client, "{word}");
+        }
+        assert!(facts.wrapper("/usr/bin/python3.12").is_some());
+    }
+
+    #[test]
+    fn a_key_of_another_issuers_form_is_known() {
+        let facts = Facts::get().unwrap();
+        for (provider, key, issuer) in [
+            ("openai", "sk-ant-api03-abcdef", Some("anthropic")),
+            ("openai", "sk-or-v1-0123", Some("OpenRouter")),
+            ("openai", "gsk_abc", Some("Groq")),
+            ("openai", "sk-0123456789abcdef0123456789abcdef", Some("DeepSeek or DashScope")),
+            ("openai", "sk-proj-abc", None),
+            ("openai", "sk-1234", None),
+            ("openai", "dummy", None),
+            ("anthropic", "sk-proj-abc", Some("openai")),
+            ("anthropic", "sk-ant-oat01-abc", None),
+            ("anthropic", "AIzaSyA", Some("Google")),
+        ] {
+            assert_eq!(facts.foreign_issuer(provider, key), issuer, "{key}");
+        }
+    }
+}

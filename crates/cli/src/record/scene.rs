@@ -1,0 +1,294 @@
+//! What a command runs in the end, and which texts may set variables for it.
+
+use std::{
+    ffi::OsString,
+    fs, iter,
+    path::{Path, PathBuf},
+};
+
+use super::facts::{ClientFacts, Facts, Wrapper, stem};
+
+/// A file that is longer is none that people write.
+const MOST_TEXT: u64 = 1 << 20;
+/// So many programs start one another.
+const MOST_DEPTH: usize = 8;
+
+/// A command, looked at before it runs.
+#[derive(Debug, Default)]
+pub(super) struct Scene {
+    /// The client that it runs, and nothing else.
+    pub(super) client: Option<&'static ClientFacts>,
+    /// Where the arguments of that client begin in the command; `None` where a shell starts it.
+    pub(super) arguments_at: Option<usize>,
+    /// The clients that it may run.
+    pub(super) clients: Vec<&'static ClientFacts>,
+    /// What may set variables: where it is, and its text.
+    pub(super) texts: Vec<(String, String)>,
+    /// The folders and files that it names, and its programs.
+    pub(super) places: Vec<PathBuf>,
+    /// Whether something on the way loads variables of its own.
+    is_loaded: bool,
+}
+
+impl Scene {
+    pub(super) fn of(facts: &'static Facts, command: &[OsString]) -> Self {
+        let words: Vec<String> =
+            command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let mut scene = Self::default();
+        let found = scene.follow(facts, &words, MOST_DEPTH);
+        // What it finds in its environment then is not what it finds alone.
+        let is_told = |client: &ClientFacts| !scene.is_loaded || client.takes_no_variable();
+        if let Some((client, at)) = found.filter(|(client, _)| is_told(client)) {
+            (scene.client, scene.arguments_at) = (Some(client), at);
+        }
+        scene
+    }
+
+    /// Follows the words of a simple command. Gives the client that they run, with the place of its
+    /// arguments where these are among the words.
+    fn follow(
+        &mut self,
+        facts: &'static Facts,
+        words: &[String],
+        depth: usize,
+    ) -> Option<(&'static ClientFacts, Option<usize>)> {
+        let mut at = words.iter().position(|word| !is_assignment(word))?;
+        self.set_by(words.get(..at).unwrap_or_default());
+        for _ in 0..depth {
+            let program = words.get(at)?;
+            let path = which(program);
+            let real = path.as_deref().and_then(|path| fs::canonicalize(path).ok());
+            let is_there = facts.client(program);
+            let by_path = || facts.client(real.as_deref()?.to_str()?);
+            if let Some(client) = is_there.or_else(by_path) {
+                self.places.extend(path);
+                self.places.extend(real);
+                self.clients.push(client);
+                return Some((client, Some(at + 1)));
+            }
+            let rest = words.get(at + 1..).unwrap_or_default();
+            if let Some(wrapper) = facts.wrapper(program) {
+                self.read(wrapper);
+                self.is_loaded |= wrapper.loads;
+                let behind = self.behind(wrapper, rest)?;
+                self.set_by(words.get(at..at + 1 + behind).unwrap_or_default());
+                at += 1 + behind;
+                continue;
+            }
+            self.set_by(rest);
+            self.places.extend(real);
+            self.places.extend(path.clone());
+            let text = shell_text(program, path.as_deref(), rest)?;
+            return self.follow_shell(facts, text, depth - 1);
+        }
+        None
+    }
+
+    /// Follows what a shell is given: where that is one command, it is that command.
+    fn follow_shell(
+        &mut self,
+        facts: &'static Facts,
+        text: (String, String),
+        depth: usize,
+    ) -> Option<(&'static ClientFacts, Option<usize>)> {
+        let commands: Vec<Vec<String>> = simple_commands(&text.1);
+        self.texts.push(text);
+        if depth == 0 {
+            return None;
+        }
+        let found: Vec<_> = commands.iter().map(|words| self.follow(facts, words, depth)).collect();
+        match found.as_slice() {
+            [Some((client, _))] => Some((client, None)),
+            _ => None,
+        }
+    }
+
+    /// How many words stand before the program that a wrapper starts.
+    fn behind(&mut self, wrapper: &Wrapper, words: &[String]) -> Option<usize> {
+        let mut plain = wrapper.plain;
+        let mut at = 0;
+        loop {
+            let word = words.get(at)?;
+            at += 1;
+            if wrapper.module.as_ref() == Some(word) || word == "--" {
+                return Some(at);
+            }
+            self.is_loaded |= word.starts_with("--env-file");
+            if wrapper.values.contains(word) {
+                self.places.extend(words.get(at).map(PathBuf::from));
+                at += 1;
+            } else if let Some((_, value)) =
+                word.strip_prefix('-').and_then(|of| of.split_once('='))
+            {
+                self.places.push(value.into());
+            } else if word.starts_with('-') || is_assignment(word) || wrapper.words.contains(word) {
+            } else if plain > 0 {
+                plain -= 1;
+            } else {
+                return Some(at - 1);
+            }
+        }
+    }
+
+    /// Reads the files by which a wrapper knows what it starts.
+    fn read(&mut self, wrapper: &Wrapper) {
+        for name in &wrapper.reads {
+            self.texts.extend(read(Path::new(name)).map(|text| (name.clone(), text)));
+        }
+    }
+
+    /// Takes words that may be assignments, or places.
+    fn set_by(&mut self, words: &[String]) {
+        for word in words {
+            if word.split_once('=').is_some_and(|(name, _)| !name.contains(char::is_whitespace)) {
+                self.texts.push(("the command line".to_owned(), word.clone()));
+            }
+            let value = word.rsplit('=').next().unwrap_or_default();
+            self.places.extend([word.into(), PathBuf::from(value)]);
+        }
+    }
+}
+
+/// Whether a word is `NAME=value`.
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A file of text.
+pub(super) fn read(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok()?;
+    let is_text = about.is_file() && about.len() <= MOST_TEXT;
+    is_text.then(|| fs::read(path).ok()).flatten().and_then(|text| String::from_utf8(text).ok())
+}
+
+/// The path of a program.
+fn which(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(program.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// What a shell is given: as a text behind `-c`, or as a file.
+fn shell_text(program: &str, path: Option<&Path>, words: &[String]) -> Option<(String, String)> {
+    if !matches!(stem(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash") {
+        let text = read(path?)?;
+        let first = text.lines().next().unwrap_or_default();
+        let is_script = first.starts_with("#!") && first.trim_end().ends_with("sh");
+        return is_script.then(|| (program.to_owned(), text));
+    }
+    let is_option = |word: &&String| word.starts_with(['-', '+']);
+    let options = words.iter().take_while(is_option).count();
+    let operand = words.get(options)?;
+    let is_text = |word: &String| !word.starts_with("--") && word.contains('c');
+    if words.iter().take(options).any(is_text) {
+        return Some(("the command line".to_owned(), operand.clone()));
+    }
+    Some((operand.clone(), read(Path::new(operand))?))
+}
+
+/// Words of a shell before a command.
+const KEYWORDS: [&str; 12] =
+    ["if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done"];
+
+/// The simple commands of a shell's text, word by word. What a shell would put in place of a variable
+/// stays.
+fn simple_commands(text: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word = String::new();
+    let mut quote = None;
+    let mut chars = text.chars().peekable();
+    let mut is_word = false;
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (None | Some('"'), '\\') => {
+                let escaped = chars.next();
+                word.extend(escaped.filter(|escaped| *escaped != '\n'));
+            }
+            (Some(open), close) if open == close => quote = None,
+            (None, '\'' | '"') => (quote, is_word) = (Some(char), true),
+            (None, '#') if word.is_empty() && !is_word => {
+                while chars.peek().is_some_and(|next| *next != '\n') {
+                    chars.next();
+                }
+            }
+            (None, ';' | '&' | '|' | '(' | ')' | '`' | '\n' | ' ' | '\t' | '\r') => {
+                let words =
+                    iter::once(std::mem::take(&mut word)).filter(|of| is_word || !of.is_empty());
+                if let Some(command) = commands.last_mut() {
+                    command.extend(words);
+                }
+                is_word = false;
+                if !char.is_whitespace() || char == '\n' {
+                    commands.push(Vec::new());
+                }
+            }
+            _ => word.push(char),
+        }
+    }
+    if let Some(command) = commands.last_mut().filter(|_| is_word || !word.is_empty()) {
+        command.push(word);
+    }
+    for command in &mut commands {
+        let keywords = command.iter().take_while(|word| KEYWORDS.contains(&word.as_str())).count();
+        command.drain(..keywords);
+    }
+    // Options of the shell itself start nothing.
+    commands.retain(|command| command.first().is_some_and(|word| word != "set"));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+    use super::*;
+
+    fn client(command: &[&str]) -> (Option<&'static str>, Option<usize>) {
+        let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let scene = Scene::of(Facts::get().unwrap(), &command);
+        (scene.client.map(|client| client.name.as_str()), scene.arguments_at)
+    }
+
+    #[test]
+    fn a_client_is_found_behind_what_starts_it() {
+        for (command, name, at) in [
+            (&["aider", "--message", "hi"][..], Some("aider"), Some(1)),
+            (&["/opt/x/qwen"], Some("qwen"), Some(1)),
+            (&["env", "-u", "A", "B=c", "qwen"], Some("qwen"), Some(5)),
+            (&["timeout", "-s", "KILL", "60", "codex", "exec"], Some("codex"), Some(5)),
+            (&["uv", "run", "--with", "x", "aider"], Some("aider"), Some(5)),
+            (&["uvx", "--from", "aider-chat", "aider"], Some("aider"), Some(4)),
+            (&["npx", "-y", "@qwen-code/qwen-code@latest", "-p"], Some("qwen"), Some(3)),
+            (&["python3.12", "-m", "aider"], Some("aider"), Some(3)),
+            (&["npm", "exec", "--", "@openai/codex"], Some("codex"), Some(4)),
+            (&["nohup", "nice", "-n", "5", "gemini"], Some("gemini"), Some(5)),
+            (&["sh", "-c", "exec aider \"$@\""], Some("aider"), None),
+            (&["bash", "-lc", "# note\nset -e\nuv run aider"], Some("aider"), None),
+            (&["sh", "-c", "A=b qwen -p 'a; b'"], Some("qwen"), None),
+            // What else runs there would take what is meant for the client.
+            (&["sh", "-c", "cd x && qwen"], None, None),
+            (&["python", "agent.py", "--model", "qwen"], None, None),
+            (&["agent", "qwen"], None, None),
+            (&["env"], None, None),
+        ] {
+            assert_eq!(client(command), (name, at), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn what_sets_a_variable_is_seen() {
+        for (command, seen) in [
+            (&["env", "A_B=c", "agent"][..], "A_B=c"),
+            (&["docker", "run", "-e", "A_B=c", "image"], "A_B=c"),
+            (&["sh", "-c", "A_B=c agent"], "A_B=c agent"),
+        ] {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            let scene = Scene::of(Facts::get().unwrap(), &command);
+            assert!(scene.texts.iter().any(|(_, text)| text == seen), "{:?}", scene.texts);
+        }
+    }
+}
