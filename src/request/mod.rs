@@ -35,6 +35,7 @@ mod recording;
 mod reports;
 #[expect(clippy::module_inception, reason = "the module is named for its main type")]
 mod request;
+mod tools;
 
 pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
@@ -44,7 +45,9 @@ pub use compare::{ParameterChange, RequestDiff, ToolChange, compare};
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};
+pub(crate) use recording::api_of;
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
 pub(crate) use reports::Reports;
 pub use reports::{ReportedExchange, answering_model};
 pub use request::{Lack, Provenance, Request, RequestTokens};
+pub(crate) use tools::RecordedTools;

@@ -8,7 +8,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Lack, Provenance, ReportedExchange, Reports, Request, RequestDiff, RequestTokens,
+    Lack, Provenance, RecordedTools, ReportedExchange, Reports, Request, RequestDiff,
+    RequestTokens,
     answers::{Answer, Answers, adds_system},
     chain::Chains,
     outline::{Outlined, Outlines},
@@ -150,6 +151,7 @@ struct Session {
     context: ContextInForce,
     answers: Answers,
     has_system: bool,
+    tools: Option<Arc<RecordedTools>>,
     /// The number of its last exchange.
     last_exchange: Option<usize>,
     /// What started it, where it is a subagent's.
@@ -161,8 +163,14 @@ struct Session {
 enum Body {
     /// It was recorded.
     Recorded { body: BodyText, frames: Frames, provenance: Provenance },
-    /// It is the context up to a frame, with these blocks.
-    Context { to: FrameSeq, blocks: Arc<Vec<Substitution>>, size: ContextSize, has_tail: bool },
+    /// It is the context up to a frame, with these blocks and tools.
+    Context {
+        to: FrameSeq,
+        blocks: Arc<Vec<Substitution>>,
+        tools: Option<Arc<RecordedTools>>,
+        size: ContextSize,
+        has_tail: bool,
+    },
 }
 
 impl Recording {
@@ -230,6 +238,9 @@ impl Recording {
         session.context.follow(&self.hud, &session.history, now)?;
         let shows = frame.rendered_snapshot.as_ref().is_some_and(|shown| !shown.is_empty());
         session.has_system |= shows && adds_system(&frame);
+        if let Some(tools) = RecordedTools::of(&frame, api, &**self.hud.counter()) {
+            session.tools = Some(tools);
+        }
         let of = self.reports.push(&name, &mut session.answers, &frame, shows);
         let Answer::Begins(to) = of.answer else {
             // What came later may say more of the exchange.
@@ -246,7 +257,8 @@ impl Recording {
         let report = of.report;
         let number = self.exchanges.len() + 1;
         self.previous.push(session.last_exchange.replace(number));
-        let lacks = Lack::of_transcript(self.format, session.has_system);
+        let tools = session.tools.clone();
+        let lacks = Lack::of_transcript(self.format, session.has_system, tools.is_some());
         self.exchanges.push(Exchange {
             number,
             session: name,
@@ -266,7 +278,7 @@ impl Recording {
             is_retry: false,
             is_warm_up: false,
         });
-        self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, size, has_tail });
+        self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, tools, size, has_tail });
         Ok(())
     }
 
@@ -488,7 +500,10 @@ impl Recording {
     /// As [`Recording::request`].
     pub fn tokens(&self, number: usize) -> Result<RequestTokens> {
         match number.checked_sub(1).and_then(|index| self.bodies.get(index)) {
-            Some(Body::Context { size, .. }) => Ok((*size).into()),
+            Some(Body::Context { size, tools, .. }) => {
+                let tools = tools.as_ref().map_or(0, |tools| tools.tokens);
+                Ok(RequestTokens { tools, ..(*size).into() })
+            }
             // Of a body that is not known nothing is counted.
             Some(Body::Recorded { .. }) if self.is_unread(number) => Ok(RequestTokens::default()),
             _ => Ok(self.outlined(number)?.tokens(&**self.hud.counter())),
@@ -536,14 +551,17 @@ impl Recording {
         let bodies = previous.checked_sub(1).and_then(|at| self.bodies.get(at));
         let bodies = bodies.zip(number.checked_sub(1).and_then(|at| self.bodies.get(at)));
         if let Some((
-            Body::Context { blocks: was, size: before, has_tail: false, .. },
-            Body::Context { blocks: is, size: after, .. },
+            Body::Context { blocks: was, tools: old, size: before, has_tail: false, .. },
+            Body::Context { blocks: is, tools: new, size: after, .. },
         )) = bodies
             && Arc::ptr_eq(was, is)
+            && old.as_ref().map(Arc::as_ptr) == new.as_ref().map(Arc::as_ptr)
             && !self.is_other_model(previous, number)
         {
-            let unchanged = before.tokens();
-            let (tokens, cached) = (after.tokens(), rules.cached(unchanged));
+            let tools = new.as_ref().map_or(0, |tools| tools.tokens);
+            let unchanged = before.tokens().saturating_add(tools);
+            let tokens = after.tokens().saturating_add(tools);
+            let cached = rules.cached(unchanged);
             let prefix = PrefixReport { tokens, unchanged, cached, divergence: None };
             let (tools, parameters, breaks) = Default::default();
             return Ok(Some(RequestDiff { prefix, tools, parameters, breaks }));
@@ -596,7 +614,7 @@ impl Recording {
     }
 
     fn worked_out(&self, exchange: &Exchange, body: &Body) -> Result<Request> {
-        let (Some(session), Body::Context { to, blocks, .. }) =
+        let (Some(session), Body::Context { to, blocks, tools, .. }) =
             (self.sessions.get(&exchange.session), body)
         else {
             return Err(Error::new(ErrorKind::OutOfRange, "expected the session of the request"));
@@ -612,6 +630,7 @@ impl Recording {
         };
         let mut body = Object::new();
         body.put_some("model", exchange.model.as_deref());
+        body.put_some("tools", tools.as_ref().map(|tools| tools.list.clone()));
         match exported.value() {
             Value::Object(members) => {
                 members.into_iter().for_each(|(key, value)| body.put(&key, value));
@@ -685,7 +704,7 @@ fn frames_of(exported: &ExportedRequest, body: &str, api: Api) -> Frames {
 }
 
 /// The API that the programs behind a format speak.
-fn api_of(format: TranscriptFormat) -> Api {
+pub(crate) fn api_of(format: TranscriptFormat) -> Api {
     match format {
         TranscriptFormat::ClaudeCode
         | TranscriptFormat::ClaudeWeb

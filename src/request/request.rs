@@ -131,10 +131,11 @@ impl Provenance {
 impl Lack {
     /// What a request lacks that is worked out from a transcript in this format. The system prompt
     /// that a rollout of Codex holds is that of the session's beginning, which is not what is sent.
-    pub fn of_transcript(format: TranscriptFormat, has_system: bool) -> Vec<Self> {
+    pub fn of_transcript(format: TranscriptFormat, has_system: bool, has_tools: bool) -> Vec<Self> {
         let has_system = has_system && format != TranscriptFormat::Codex;
-        let all = [Self::Tools, Self::SystemPrompt, Self::Parameters];
-        all.into_iter().filter(|lack| !has_system || *lack != Self::SystemPrompt).collect()
+        let all =
+            [(Self::Tools, has_tools), (Self::SystemPrompt, has_system), (Self::Parameters, false)];
+        all.into_iter().filter(|(_, is_held)| !is_held).map(|(lack, _)| lack).collect()
     }
 
     /// The name on the wire: `tools`, `system`, `parameters`.

@@ -7,7 +7,9 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Answer, Answers, Lack, ReportedExchange, Reports, adds_system},
+    request::{
+        Answer, Answers, Lack, RecordedTools, ReportedExchange, Reports, adds_system, api_of,
+    },
     snapshot::FrameSnapshot,
     transcript::{Record, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
@@ -59,6 +61,8 @@ struct Session {
     answers: Answers,
     /// The first frame with a system prompt.
     system_from: Option<FrameSeq>,
+    /// The tokens of the tools, where the transcript holds them.
+    tools: Option<u64>,
     last_request: Option<ViewedRequest>,
 }
 
@@ -89,6 +93,8 @@ pub struct ViewedRequest {
     pub last_frame: FrameSeq,
     /// What its context comes to, the tail included.
     pub context: ContextSize,
+    /// The tokens of its tools, where the transcript holds them.
+    pub tools: u64,
 }
 
 /// The sums of the requests of a transcript.
@@ -165,6 +171,8 @@ impl<'h> Viewer<'h> {
         if shows && session.system_from.is_none() && adds_system(&frame) {
             session.system_from = Some(frame.sequence);
         }
+        let tools = RecordedTools::of(&frame, api_of(self.format), &**self.hud.counter());
+        session.tools = tools.map(|tools| tools.tokens).or(session.tools);
         let mut changes_context = false;
         if self.may_replace {
             session.history.push(without_text(&frame, &snapshot))?;
@@ -176,9 +184,10 @@ impl<'h> Viewer<'h> {
                 self.requests += 1;
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
                 let context = before.plus(tail.unwrap_or_default());
-                self.tokens = self.tokens.saturating_add(context.tokens());
+                let tools = session.tools.unwrap_or(0);
+                self.tokens = self.tokens.saturating_add(context.tokens()).saturating_add(tools);
                 let number = self.requests;
-                let request = ViewedRequest { number, last_frame, context };
+                let request = ViewedRequest { number, last_frame, context, tools };
                 session.last_request = Some(request);
                 Some(request)
             }
@@ -221,7 +230,8 @@ impl<'h> Viewer<'h> {
     /// What requests that are worked out from what was seen so far lack. O(sessions).
     pub fn lacks(&self) -> Vec<Lack> {
         let has_system = self.sessions.values().all(|session| session.system_from.is_some());
-        Lack::of_transcript(self.format, has_system)
+        let has_tools = self.sessions.values().all(|session| session.tools.is_some());
+        Lack::of_transcript(self.format, has_system, has_tools)
     }
 
     /// The first frame of a session with a system prompt.
@@ -241,7 +251,11 @@ impl<'h> Viewer<'h> {
         let last = self.sessions.values().filter_map(|session| session.last_request);
         let sums =
             RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };
-        last.fold(sums, |sums, of| RequestSums { last: sums.last.plus(of.context), ..sums })
+        last.fold(sums, |sums, of| RequestSums {
+            last: sums.last.plus(of.context),
+            last_tools: sums.last_tools.saturating_add(of.tools),
+            ..sums
+        })
     }
 
     /// The context in force of a session.

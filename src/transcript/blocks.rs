@@ -149,7 +149,7 @@ fn is_hidden(key: &str, value: &Value) -> bool {
 }
 
 /// An image: `source` of the Messages API, `data` beside its media type, or an address.
-fn image(block: Object) -> Facet {
+pub(super) fn image(block: Object) -> Facet {
     let block = Value::Object(block);
     let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| text(pointer));

@@ -1,4 +1,4 @@
-use super::recent::Recent;
+use super::{recent::Recent, sink::Sink};
 
 /// How often a session may go on from an earlier place. What an event lists grows with it.
 const FORKS: usize = 1_024;
@@ -16,6 +16,41 @@ pub(super) struct Branches {
     segments: Vec<Segment>,
     /// The line of the last record that nothing may go back before without leaving it.
     last: u64,
+}
+
+/// The branches of a session each of whose records may go on from an earlier one.
+#[derive(Debug, Default)]
+pub(super) struct RecordTree {
+    branches: Branches,
+    /// The frames that are outside of the context, from the next frame on.
+    outside: Option<Vec<(u64, u64)>>,
+}
+
+impl RecordTree {
+    /// Takes the next record of the session.
+    pub(super) fn take(
+        &mut self,
+        session: &str,
+        id: Option<&str>,
+        parent: Parent<'_>,
+        line: u64,
+        sink: &mut Sink,
+    ) {
+        let begun = self.branches.take(id, parent, line).and_then(|fork| match fork {
+            Some(fork) => sink.begin_branch(session, &mut self.branches, fork),
+            None => Ok(None),
+        });
+        match begun {
+            Ok(outside) => self.outside = outside.or(self.outside.take()),
+            Err(wrong) => sink.note(line, wrong),
+        }
+    }
+
+    /// What the next frame tells: the frames that are outside of the context from it on, where they
+    /// changed.
+    pub(super) fn outside(&mut self) -> Option<Vec<(u64, u64)>> {
+        self.outside.take()
+    }
 }
 
 /// Where a record stands.

@@ -1,5 +1,7 @@
 //! Sessions of Claude Code: one record a line, several records to a message.
 
+use std::collections::BTreeMap;
+
 use super::{
     attachments,
     branches::{Branches, Parent},
@@ -8,13 +10,13 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::Sink,
+    sink::{REPEATED, Sink},
     starts::Starts,
 };
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::Source,
+    veil::{Facet, Source},
 };
 
 /// Of how many records the line, and of how many of sidechains the chain, is remembered.
@@ -43,7 +45,11 @@ const METADATA: [&str; 19] = [
     "tag",
 ];
 
+/// What the model reads in the place of a result that the client cleared.
+const CLEARED: &str = "[Old tool result content cleared]";
+
 /// Reads the records of a session and of the subagents whose messages stand among its own.
+#[derive(Default)]
 pub(super) struct ClaudeCodeReader {
     /// The name of the session: the first `sessionId` of the file. Others come from a resume.
     name: Option<String>,
@@ -59,14 +65,12 @@ pub(super) struct ClaudeCodeReader {
     branches: Branches,
     message: Option<String>,
     starts: Starts,
-}
-
-impl Default for ClaudeCodeReader {
-    fn default() -> Self {
-        let (name, joining, sidechains, kept, branches, message, starts) = Default::default();
-        let (chains, lines) = (Recent::new(RECORDS), Recent::new(RECORDS));
-        Self { name, joining, chains, sidechains, lines, kept, branches, message, starts }
-    }
+    /// What was said, by session, id and parent of the record.
+    said: Recent<()>,
+    /// The records that hold results, by line, without their texts where they hold nothing else; and
+    /// the line of each result, by session and id of the call.
+    results: BTreeMap<u64, Vec<Facet>>,
+    answered: Recent<u64>,
 }
 
 impl ClaudeCodeReader {
@@ -157,6 +161,9 @@ impl ClaudeCodeReader {
         }
         draft.outside = self.place(&record, role, &session, line, sink);
         stand_in_for_ids(&mut draft, &record);
+        if has_result {
+            self.remember(&draft, &session, line);
+        }
         describe(&mut draft, record);
         self.joining.take(session, draft, part, sink);
     }
@@ -212,6 +219,78 @@ impl ClaudeCodeReader {
         let first = paths.find_map(|path| metadata?.pointer(path)?.as_str());
         let line = first.and_then(|uuid| self.lines.get(uuid));
         self.kept = line.map(|line| (session, line));
+    }
+
+    /// Whether the message of this record stood in the session before, under the same id and parent.
+    fn is_repeated(&mut self, record: &Object, session: &str) -> bool {
+        // What stands in the place of a redacted id names nothing.
+        let id = record.get("uuid").and_then(Value::as_str).filter(|id| !id.contains(' '));
+        let Some((id, message)) = id.zip(record.get("message")) else { return false };
+        let parent = record.get("parentUuid").and_then(Value::as_str).unwrap_or_default();
+        let said = format!("{session}\0{id}\0{parent}\0{message}");
+        let is_known = self.said.get(&said).is_some();
+        self.said.insert(&said, ());
+        is_known
+    }
+
+    /// Remembers a record with results, which the client may clear later.
+    fn remember(&mut self, draft: &FrameDraft, session: &str, line: u64) {
+        let facets = match draft.facets.as_slice() {
+            [only] => vec![parts::result(only.call_id(), None, "", only.is_failed())],
+            facets => facets.to_vec(),
+        };
+        for id in facets.iter().filter_map(Facet::call_id) {
+            self.answered.insert(&format!("{session}\0{id}"), line);
+        }
+        self.results.insert(line, facets);
+        if self.results.len() > RECORDS {
+            self.results.pop_first();
+        }
+    }
+
+    /// Takes a boundary from which on results are cleared, and attachments are not sent any more.
+    fn clear(&mut self, record: Object, session: String, line: u64, sink: &mut Sink) {
+        let metadata = record.get("microcompactMetadata");
+        let ids = |key: &str| {
+            let list = metadata.and_then(|metadata| metadata.get(key)?.as_array());
+            list.unwrap_or_default().iter().filter_map(Value::as_str)
+        };
+        // All that came before has its frame then.
+        self.joining.end(&session, sink);
+        let (mut edits, mut missing) = (BTreeMap::new(), 0);
+        for id in ids("compactedToolIds") {
+            let at = self.answered.get(&format!("{session}\0{id}"));
+            let found = at.and_then(|at| Some((sink.frame_at(&session, at)?, at)));
+            let found = found.and_then(|(frame, at)| Some((frame, self.results.get_mut(&at)?)));
+            let Some((frame, facets)) = found else {
+                missing += 1;
+                continue;
+            };
+            for facet in facets.iter_mut().filter(|facet| facet.call_id() == Some(id)) {
+                facet.content = CLEARED.to_owned();
+                facet.children.clear();
+            }
+            edits.insert(frame, facets.clone());
+        }
+        for id in ids("clearedAttachmentUUIDs") {
+            match self.lines.get(id).and_then(|at| sink.frame_at(&session, at)) {
+                Some(frame) => drop(edits.insert(frame, Vec::new())),
+                None => missing += 1,
+            }
+        }
+        if missing > 0 {
+            sink.note(
+                line,
+                &format!("clears {missing} of the results that the file does not hold"),
+            );
+        }
+        if edits.is_empty() {
+            return sink.skip("system/microcompact_boundary");
+        }
+        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        let edits = edits.into_iter().collect();
+        let draft = FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) };
+        self.joining.take(session, draft, Part::Whole, sink);
     }
 }
 
@@ -284,6 +363,9 @@ impl super::Decoder for ClaudeCodeReader {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
         let session = self.session_of(&record);
+        if self.is_repeated(&record, &session) {
+            return sink.skip(REPEATED);
+        }
         if let Some(uuid) = record.get("uuid").and_then(Value::as_str) {
             self.lines.insert(uuid, line);
         }
@@ -303,6 +385,7 @@ impl super::Decoder for ClaudeCodeReader {
                 self.joining.take(session, bare_block(record, &kind, line), Part::Whole, sink);
             }
             "system" => match record.get("subtype").and_then(Value::as_str) {
+                Some("microcompact_boundary") => self.clear(record, session, line, sink),
                 Some(subtype) => {
                     if subtype == "compact_boundary" {
                         self.boundary(&record, session);

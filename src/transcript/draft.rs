@@ -25,6 +25,8 @@ pub(super) struct FrameDraft {
     pub(super) outside: Option<Vec<(u64, u64)>>,
     /// What started the session, of the first frame of a subagent.
     pub(super) started: Option<Start>,
+    /// What is read of earlier frames from here on.
+    pub(super) edits: Vec<(u64, Vec<Facet>)>,
 }
 
 /// The frames that a summary replaced.
@@ -66,7 +68,7 @@ impl CompactionRecord {
 impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
         let (timestamp, uuid, payload, facets) = Default::default();
-        let (compacted, outside, started) = Default::default();
+        let (compacted, outside, started, edits) = Default::default();
         Self {
             source,
             line,
@@ -78,6 +80,7 @@ impl FrameDraft {
             compacted,
             outside,
             started,
+            edits,
         }
     }
 

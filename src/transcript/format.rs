@@ -1,8 +1,9 @@
 use std::fmt;
 
 use super::{
-    Decoder, anthropic, chat, claude_code, claude_web, codex, copilot, frames, gemini, inspect,
-    kimi, mini_swe_agent, openhands, otlp, pi, responses, swe_agent, tau_bench, toolbench, wire,
+    Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot, frames,
+    gemini, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses,
+    swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -110,12 +111,21 @@ formats! {
     /// Trajectories of SWE-agent.
     SweAgent "swe-agent" by "an object with a list `history` of messages":
         swe_agent::SweAgentReader::is_document, never, swe_agent::SweAgentReader;
+    /// Exports of OpenCode.
+    OpenCode "opencode" by "an object with a list `messages` of objects with `info` and a list `parts`":
+        opencode::OpenCodeReader::is_document, never, opencode::OpenCodeReader;
     /// Trajectories of mini-swe-agent.
     MiniSweAgent "mini-swe-agent" by "an object with a list `messages`, and with `trajectory_format` or `info`":
         mini_swe_agent::MiniSweAgentReader::is_document, never, mini_swe_agent::MiniSweAgentReader;
     /// Sessions of the Gemini CLI.
     Gemini "gemini" by "`messages` beside `projectHash`, `sessionId` beside `projectHash`, or messages of type `gemini`":
         gemini::GeminiReader::is_document, gemini::GeminiReader::is_line, gemini::GeminiReader::default();
+    /// Sessions of Cline.
+    Cline "cline" by "messages with `modelInfo` or `metrics`, or beside `system_prompt`":
+        cline::ClineReader::is_document, never, cline::ClineReader;
+    /// Sessions of Continue.
+    Continue "continue" by "an object with a list `history` of objects with `message` and `contextItems`":
+        continue_dev::ContinueReader::is_document, never, continue_dev::ContinueReader;
     /// Results of tau-bench.
     TauBench "tau-bench" by "a list of objects with a list `traj`":
         tau_bench::TauBenchReader::is_document, never, tau_bench::TauBenchReader::default();
@@ -128,6 +138,9 @@ formats! {
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
         never, kimi::KimiReader::is_line, kimi::KimiReader::default();
+    /// Sessions of Qwen Code.
+    QwenCode "qwen-code" by "lines with `uuid` and `sessionId`, and with a list `message.parts`, `systemPayload` or `provenance`":
+        never, qwen_code::QwenCodeReader::is_line, qwen_code::QwenCodeReader::default();
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" by "lines of type `user` or `assistant` with `message`, or with `sessionId`, `uuid` or `leafUuid`":
         never, claude_code::ClaudeCodeReader::is_line, claude_code::ClaudeCodeReader::default();
@@ -143,6 +156,12 @@ formats! {
 }
 
 impl TranscriptFormat {
+    /// Whether the records of a file by line have ids or times of their own, so that a line which
+    /// stands in it twice is one record.
+    pub(super) const fn has_own_lines(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Kimi | Self::Pi | Self::QwenCode)
+    }
+
     /// The format with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|format| format.name() == name)

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::{
     branches::Branches,
     draft::{CompactionRecord, FrameDraft, Replaced},
-    gemini_message::{give, is_notice},
+    gemini_message::{RESPONSE, give, is_notice},
     joining,
     live_messages::LiveMessages,
     recent::Recent,
@@ -37,6 +37,11 @@ pub(super) struct GeminiReader {
     /// The ids of the messages in the context that were given out.
     live: LiveMessages<Option<String>>,
     branches: Branches,
+    /// The results that were shown: the program writes each a second time, as a message of the user,
+    /// and again when it resumes a session.
+    shown: Recent<()>,
+    /// A context that was written anew, while the next line may write another.
+    renewed: Option<(Object, u64)>,
 }
 
 /// What a message is replaced by.
@@ -61,8 +66,34 @@ impl GeminiReader {
         is_header || value.str_at("type") == Some("gemini") && has("id")
     }
 
+    /// Takes the results out of a message that were shown before; `None` where it is nothing else.
+    fn without_repeats(&mut self, mut message: Object) -> Option<Object> {
+        let calls = message.get("toolCalls").and_then(Value::as_array).into_iter().flatten();
+        for part in calls.filter_map(|call| call.get("result")?.as_array()).flatten() {
+            self.shown.insert(&part.to_string(), ());
+        }
+        let is_result = |part: &Value| part.get(RESPONSE).is_some();
+        if let Some(Value::Array(parts)) = message.get_mut("content")
+            && parts.iter().any(is_result)
+        {
+            parts.retain(|part| {
+                let text = part.to_string();
+                let is_new = self.shown.get(&text).is_none();
+                if is_result(part) {
+                    self.shown.insert(&text, ());
+                }
+                is_new
+            });
+            if parts.is_empty() {
+                return None;
+            }
+        }
+        Some(message)
+    }
+
     /// Takes a message of a line; one with an id that is held replaces what is held.
     fn hold(&mut self, message: Object, line: u64, sink: &mut Sink) {
+        let Some(message) = self.without_repeats(message) else { return sink.skip(REPEATED) };
         let key = match id_of(&message) {
             Some(id) if self.given.get(&id) == Some(true) => {
                 let reason = "replaces a message that was given out already";
@@ -174,15 +205,27 @@ impl GeminiReader {
         id.iter().for_each(|id| self.given.insert(id, true));
     }
 
-    /// `$set` with messages writes the model's context anew. Messages that were seen stay as they
-    /// were first sent; the others (a resumed session, a summary) are new, and those that are not
-    /// among them leave the context.
-    fn set(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+    /// `$set` with messages writes the model's context anew. Of several with nothing said between
+    /// them the last one holds: a resumed session writes its beginning first, then all of it.
+    fn set(&mut self, record: Object, line: u64, sink: &mut Sink) {
+        let messages = record.get(SET).and_then(|change| change.get("messages"));
+        if messages.and_then(Value::as_array).is_none()
+            || self.renewed.replace((record, line)).is_some()
+        {
+            sink.skip(SET);
+        }
+    }
+
+    /// Takes over the context that was written anew last. Messages that were seen stay as they were
+    /// first sent; the others (a resumed session, a summary) are new, and those that are not among
+    /// them leave the context.
+    fn renew(&mut self, sink: &mut Sink) {
+        let Some((mut record, line)) = self.renewed.take() else { return };
         let list = match record.get_mut(SET) {
             Some(Value::Object(change)) => take::list(change, "messages"),
             _ => None,
         };
-        let Some(list) = list else { return sink.skip(SET) };
+        let Some(list) = list else { return };
         let mut kept_from = self.drop_missing(&list, record, line, sink);
         for message in list {
             let message = match message {
@@ -255,6 +298,8 @@ impl GeminiReader {
 /// The member of a line that goes back, and of one that changes what is known of the session.
 const REWIND: &str = "$rewindTo";
 const SET: &str = "$set";
+/// A message that holds nothing but results which were shown.
+const REPEATED: &str = "repeated result";
 /// How the program has a model begin the summary of a compression.
 const SNAPSHOT: &str = "<state_snapshot>";
 
@@ -274,8 +319,13 @@ impl super::Decoder for GeminiReader {
             other => return sink.unknown(line, format!("{} is no message", other.kind()), other),
         };
         if object.contains_key(SET) {
-            self.set(object, line, sink);
-        } else if object.contains_key(REWIND) {
+            return self.set(object, line, sink);
+        }
+        let is_header = object.contains_key("sessionId") && !object.contains_key("type");
+        if !is_header {
+            self.renew(sink);
+        }
+        if object.contains_key(REWIND) {
             self.rewind(object, line, sink);
         } else if let Some(Value::Array(messages)) = object.get_mut("messages") {
             // The whole session, or the header of a log that goes on.
@@ -283,13 +333,14 @@ impl super::Decoder for GeminiReader {
             sink.skip("header");
             for message in messages {
                 match message {
-                    Value::Object(message) => {
-                        self.give(id_of(&message), message, line, sink);
-                    }
+                    Value::Object(message) => match self.without_repeats(message) {
+                        Some(message) => self.give(id_of(&message), message, line, sink),
+                        None => sink.skip(REPEATED),
+                    },
                     other => sink.unknown(line, format!("{} is no message", other.kind()), other),
                 }
             }
-        } else if object.contains_key("sessionId") && !object.contains_key("type") {
+        } else if is_header {
             sink.skip("header");
         } else {
             self.hold(object, line, sink);
@@ -297,6 +348,7 @@ impl super::Decoder for GeminiReader {
     }
 
     fn finish(&mut self, sink: &mut Sink) {
+        self.renew(sink);
         self.give_all(sink);
     }
 }

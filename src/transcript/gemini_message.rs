@@ -10,7 +10,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{Facet, MediaBlock, Source},
 };
 
 /// What the program says to the user alone.
@@ -51,14 +51,24 @@ pub(super) fn give(
     let thoughts = take::list(&mut message, "thoughts").unwrap_or_default();
     draft.facets.extend(thoughts.into_iter().map(thought));
     content(message.shift_remove("content"), &text_type, &mut draft);
+    let mut calls = Vec::new();
     for value in take::list(&mut message, "toolCalls").unwrap_or_default() {
-        call(value, &mut draft.facets, &mut results.facets);
+        call(value, &mut calls, &mut results.facets);
     }
+    // A message may hold its calls as parts, too.
+    let said: Vec<String> = draft.facets.iter().filter_map(call_of).collect();
+    calls.retain(|call| call_of(call).is_none_or(|id| !said.contains(&id)));
+    draft.facets.append(&mut calls);
     draft.payload.extend(message);
     sink.push(draft);
     if !results.facets.is_empty() {
         sink.push(results);
     }
+}
+
+/// The id of a call.
+fn call_of(facet: &Facet) -> Option<String> {
+    facet.call()?.id.map(str::to_owned)
 }
 
 /// A thought: its subject and its description, one of which may be missing.
@@ -72,7 +82,7 @@ fn thought(value: Value) -> Facet {
     with_origin(parts::thought(text), value)
 }
 
-fn content(body: Option<Value>, text_type: &FacetType, draft: &mut FrameDraft) {
+pub(super) fn content(body: Option<Value>, text_type: &FacetType, draft: &mut FrameDraft) {
     match body {
         Some(Value::Array(list)) => {
             draft.payload.put("form", "parts");
@@ -89,23 +99,98 @@ fn content(body: Option<Value>, text_type: &FacetType, draft: &mut FrameDraft) {
 }
 
 /// A part of Gemini's API: one member says what it is.
-fn part(value: Value, text_type: &FacetType) -> Facet {
+pub(super) fn part(value: Value, text_type: &FacetType) -> Facet {
     let Value::Object(mut object) = value else { return chat::content_part(value, text_type) };
     if let Some(text) = take::text(&mut object, "text") {
         let is_thought = object.get("thought").and_then(Value::as_bool) == Some(true);
         let facet_type = if is_thought { FacetType::THOUGHT } else { text_type.clone() };
         return with_origin(parts::text(facet_type, text), object.into());
     }
-    let data = object.get("inlineData");
-    let text = |key: &str| data.and_then(|data| data.str_at(key)).map(str::to_owned);
-    match (text("mimeType"), text("data")) {
-        (Some(kind), Some(data)) if kind.starts_with("image/") => {
-            parts::image(Some(&kind), Some(&data), object.into())
+    if let Some(mut call) = take::object(&mut object, "functionCall") {
+        let (id, name) = (take::text(&mut call, "id"), take::text(&mut call, "name"));
+        let arguments = Arguments::from(call.shift_remove("args"));
+        object.extend(call);
+        let call = parts::call(id.as_deref(), name.as_deref().unwrap_or_default(), arguments);
+        return with_origin(call, object.into());
+    }
+    if let Some(response) = object.get(RESPONSE).filter(|response| response.as_object().is_some()) {
+        let text = |key: &str| response.str_at(key).map(str::to_owned);
+        let answer = response.get("response");
+        let failed =
+            answer.is_some_and(|of| of.get("error").is_some() && of.get("output").is_none());
+        let facet = parts::result(text("id").as_deref(), text("name").as_deref(), "", failed);
+        return outcome(facet, object.into());
+    }
+    let text = |key: &str| {
+        let data = MEDIA.iter().find_map(|member| object.get(member))?;
+        data.str_at(key).map(str::to_owned)
+    };
+    let source = text("data").or_else(|| text("fileUri"));
+    match (text("mimeType"), source) {
+        (Some(kind), Some(source)) if kind.starts_with("image/") => {
+            parts::image(Some(&kind), Some(&source), object.into())
         }
         _ => {
             let kind = object.keys().next().cloned().unwrap_or_else(|| "part".to_owned());
             parts::opaque(&kind, object.into())
         }
+    }
+}
+
+/// The member of a part that is a result, and those of one that is an image or another file.
+pub(super) const RESPONSE: &str = "functionResponse";
+const MEDIA: [&str; 2] = ["inlineData", "fileData"];
+
+/// A result with what `stated` holds: its text, and the images and files in it as children. What else
+/// is in it is the origin.
+fn outcome(mut facet: Facet, mut stated: Value) -> Facet {
+    take_media(&mut stated, &mut facet.children);
+    facet.content = match &stated {
+        Value::Null => String::new(),
+        Value::Array(left) if left.is_empty() => String::new(),
+        stated => said(stated).unwrap_or_else(|| stated.to_string()),
+    };
+    with_origin(facet, stated)
+}
+
+/// Takes images and files out of a value, wherever they stand in it: parts of Gemini's API, and blocks
+/// of tools of MCP, which the client may put into the JSON of an answer.
+fn take_media(value: &mut Value, found: &mut Vec<Facet>) {
+    if is_media(value) {
+        return found.push(media(value.take()));
+    }
+    match value {
+        Value::Array(list) => {
+            let all = std::mem::take(list);
+            list.extend(all.into_iter().filter_map(|mut item| {
+                let is_taken = is_media(&item);
+                take_media(&mut item, found);
+                (!is_taken).then_some(item)
+            }));
+        }
+        Value::Object(object) => {
+            object.values_mut().for_each(|inner| take_media(inner, found));
+        }
+        _ => {}
+    }
+}
+
+fn is_media(value: &Value) -> bool {
+    let block = MediaBlock::of(value);
+    MEDIA.iter().any(|member| value.get(member).is_some())
+        || block.media_type.is_some() && block.data.is_some()
+}
+
+/// An image or a file: a part, or a block.
+fn media(value: Value) -> Facet {
+    let is_image = MediaBlock::of(&value).media_type.is_some_and(|kind| kind.starts_with("image/"));
+    match value {
+        Value::Object(block)
+            if is_image && !MEDIA.iter().any(|member| block.contains_key(member)) =>
+        {
+            super::blocks::image(block)
+        }
+        other => part(other, &FacetType::RESULT),
     }
 }
 
@@ -119,28 +204,34 @@ fn call(value: Value, calls: &mut Vec<Facet>, results: &mut Vec<Facet>) {
     let arguments = Arguments::from(call.shift_remove("args"));
     let status = call.get("status").and_then(Value::as_str).unwrap_or_default();
     let failed = matches!(status, "error" | "cancelled");
-    let outcome = call.shift_remove("result");
+    let stated = call.shift_remove("result");
     calls.push(with_origin(parts::call(id, name.unwrap_or_default(), arguments), call.into()));
-    match outcome {
+    match stated {
         None | Some(Value::Null) => {}
         Some(Value::Array(list)) if list.is_empty() => {}
         Some(Value::String(text)) => results.push(parts::result(id, name, text, failed)),
-        Some(other) => {
-            let text = said(&other).unwrap_or_else(|| other.to_string());
-            results.push(with_origin(parts::result(id, name, text, failed), other));
-        }
+        Some(other) => results.push(outcome(parts::result(id, name, "", failed), other)),
     }
 }
 
 /// What a result says as text: the output or error of its function responses, and its text parts.
 fn said(result: &Value) -> Option<String> {
     let list = result.as_array().unwrap_or(std::slice::from_ref(result));
-    let of_part = |part: &Value| {
-        let response = part.get("functionResponse").and_then(|function| function.get("response"));
-        let text = |key: &str| response.and_then(|response| response.str_at(key));
-        let only = text("output").or_else(|| text("error")).or_else(|| part.str_at("text"));
-        only.or_else(|| part.as_str()).map(str::to_owned)
-    };
-    let texts: Vec<_> = list.iter().filter_map(of_part).collect();
+    let texts: Vec<_> = list.iter().filter_map(said_by).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// What a part says as text. The output of a tool may be a list of parts itself.
+fn said_by(part: &Value) -> Option<String> {
+    let response = part.get(RESPONSE).and_then(|function| function.get("response"));
+    let answer = |key: &str| match response?.get(key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) => {
+            let texts: Option<Vec<_>> = list.iter().map(said_by).collect();
+            texts.map(|texts| texts.join("\n"))
+        }
+        _ => None,
+    };
+    let only = answer("output").or_else(|| answer("error"));
+    only.or_else(|| part.str_at("text").or_else(|| part.as_str()).map(str::to_owned))
 }

@@ -8,7 +8,8 @@ use std::{
 use super::{
     Decoder, ImportReport, Record, RecordedExchange, TranscriptFormat,
     lines::{Lines, is_blank},
-    sink::Sink,
+    recent::Recent,
+    sink::{REPEATED, Sink},
     subagents,
 };
 use crate::{
@@ -39,6 +40,8 @@ pub struct Transcript<R> {
     opens: Option<Opens<R>>,
     /// Whether such a file is read now.
     is_joined: bool,
+    /// The lines that were read, of a format whose records have ids or times.
+    seen: Recent<()>,
 }
 
 type Opens<R> = fn(&Path) -> Result<R>;
@@ -106,6 +109,7 @@ impl Transcript<Box<dyn BufRead + Send>> {
             more: VecDeque::new(),
             opens: None,
             is_joined: false,
+            seen: Recent::default(),
             file: Some(folder.as_ref().to_owned()),
         }))
     }
@@ -150,6 +154,7 @@ impl<R: BufRead> Transcript<R> {
             more: VecDeque::new(),
             opens: None,
             is_joined: false,
+            seen: Recent::default(),
         })
     }
 
@@ -193,6 +198,19 @@ impl<R: BufRead> Transcript<R> {
             exchange.place(frames);
             self.sink.exchange(exchange);
         }
+    }
+
+    /// Whether a line with an id or a time stood in the file before.
+    fn is_repeated(&mut self, value: &Value, line: &[u8]) -> bool {
+        const NAMES: [&str; 4] = ["uuid", "id", "timestamp", "time"];
+        let is_named = || NAMES.iter().any(|name| value.get(name).is_some());
+        if !self.format.has_own_lines() || !is_named() {
+            return false;
+        }
+        let line = String::from_utf8_lossy(line.trim_ascii_end());
+        let is_known = self.seen.get(&line).is_some();
+        self.seen.insert(&line, ());
+        is_known
     }
 
     /// Goes on with the next file that belongs to the input; `false` where there is none.
@@ -250,7 +268,11 @@ impl<R: BufRead> Transcript<R> {
                 match json::read_mended(&line) {
                     Ok((value, mended)) => {
                         self.sink.report.mended_surrogates += mended;
-                        self.take(value, number);
+                        if self.is_repeated(&value, &line) {
+                            self.sink.skip(REPEATED);
+                        } else {
+                            self.take(value, number);
+                        }
                     }
                     Err(error) => {
                         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();

@@ -216,17 +216,31 @@ impl KimiReader {
         }
     }
 
-    /// The settings may hold the system prompt.
-    fn config(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
-        sink.skip("config.update");
+    /// The settings, and the profile, may hold the system prompt.
+    fn config(&mut self, kind: &str, mut record: Object, line: u64, sink: &mut Sink) {
+        sink.skip(kind);
         let Some(prompt) = take::text(&mut record, "systemPrompt") else { return };
         if prompt.is_empty() || self.system.as_ref() == Some(&prompt) {
             return;
         }
         self.system = Some(prompt.clone());
         self.close(sink);
-        self.context.system = Some(sink.next_frame());
-        chat::system_prompt(prompt.into(), line, sink);
+        let before = self.context.system.replace(sink.next_frame());
+        let mut draft = FrameDraft::record(Source::System, line);
+        draft.facets.push(parts::text(FacetType::SYSTEM, prompt));
+        draft.edits.extend(before.map(|frame| (frame, Vec::new())));
+        sink.push(draft);
+    }
+
+    /// The tools of the requests from here on.
+    fn tools(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let Some(tools) = take::list(&mut record, "tools") else {
+            return sink.skip("llm.tools_snapshot");
+        };
+        self.close(sink);
+        let mut draft = FrameDraft::of_record(line, time_of(&record), record);
+        draft.payload.put("tools", Value::Array(tools));
+        sink.push(draft);
     }
 
     /// What stands in for the compacted messages from then on.
@@ -294,7 +308,11 @@ impl super::Decoder for KimiReader {
             Some("context.append_message") => self.message(record, line, sink),
             Some("context.append_loop_event") => self.loop_event(record, line, sink),
             Some("context.apply_compaction") => self.compaction(record, line, sink),
-            Some("config.update") => self.config(record, line, sink),
+            Some(kind @ ("config.update" | "profile.bind")) => {
+                let kind = kind.to_owned();
+                self.config(&kind, record, line, sink);
+            }
+            Some("llm.tools_snapshot") => self.tools(record, line, sink),
             Some(kind @ ("context.undo" | "context.clear")) => {
                 let kind = kind.to_owned();
                 self.take_back(&kind, record, line, sink);

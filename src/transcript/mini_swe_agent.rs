@@ -11,8 +11,9 @@ pub(super) struct MiniSweAgentReader;
 
 impl MiniSweAgentReader {
     pub(super) fn is_document(value: &Value) -> bool {
-        let is_trajectory = value.get("trajectory_format").is_some() || value.get("info").is_some();
-        is_trajectory && value.get("messages").is_some_and(|messages| messages.as_array().is_some())
+        let Some(messages) = value.get("messages").and_then(Value::as_array) else { return false };
+        let has_messages = || messages.iter().any(|message| message.str_at("role").is_some());
+        value.get("trajectory_format").is_some() || value.get("info").is_some() && has_messages()
     }
 }
 

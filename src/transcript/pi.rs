@@ -1,12 +1,15 @@
 //! Sessions of pi.
 
+use indexmap::IndexMap;
+
 use super::{
-    branches::{Branches, Parent},
+    branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
     parts::{self, take_text, with_origin},
     recent::Recent,
     sink::Sink,
+    take,
 };
 use crate::{
     id::FacetType,
@@ -27,9 +30,10 @@ pub(super) struct PiReader {
     lines: Recent<u64>,
     /// The session, and its branches.
     name: Option<String>,
-    branches: Branches,
-    /// The frames that are outside of the context, from the next frame on.
-    outside: Option<Vec<(u64, u64)>>,
+    tree: RecordTree,
+    /// The system prompt in force, with its frame, and the tools.
+    system: Option<(u64, String)>,
+    tools: IndexMap<String, Value>,
 }
 
 impl PiReader {
@@ -59,16 +63,58 @@ impl PiReader {
             Some(Value::Null) => Parent::Root,
             parent => Parent::from(parent.and_then(Value::as_str)),
         };
-        let begun = self.branches.take(id, parent, line).and_then(|fork| match fork {
-            Some(fork) => {
-                sink.begin_branch(self.name.as_deref().unwrap_or("1"), &mut self.branches, fork)
-            }
-            None => Ok(None),
-        });
-        match begun {
-            Ok(outside) => self.outside = outside.or(self.outside.take()),
-            Err(wrong) => sink.note(line, wrong),
+        self.tree.take(self.name.as_deref().unwrap_or("1"), id, parent, line, sink);
+    }
+
+    /// A system prompt in sections, which takes the place of the one before it; `None` where it says
+    /// the same again. The tools that it adds are kept with those before.
+    fn system(&mut self, mut message: Object, line: u64, sink: &mut Sink) -> Option<FrameDraft> {
+        let mut text = match message.get("content") {
+            Some(Value::String(content)) => vec![content.clone()],
+            _ => Vec::new(),
+        };
+        text.retain(|content| !content.is_empty());
+        if let Some(sections) = take::object(&mut message, "sections") {
+            text.extend(sections.values().filter_map(Value::as_str).map(str::to_owned));
         }
+        let text = text.join("\n\n");
+        let names = take::list(&mut message, "toolsRemoved").unwrap_or_default();
+        for name in names.iter().filter_map(Value::as_str) {
+            self.tools.shift_remove(name);
+        }
+        for tool in take::list(&mut message, "toolsAdded").unwrap_or_default() {
+            let name = tool.str_at("name").unwrap_or_default().to_owned();
+            self.tools.insert(name, tool);
+        }
+        if self.system.as_ref().is_some_and(|(_, before)| *before == text) {
+            return None;
+        }
+        message.put("content", text.as_str());
+        let mut draft = chat::message(message, line);
+        let before = self.system.replace((sink.next_frame(), text));
+        draft.edits.extend(before.map(|(frame, _)| (frame, Vec::new())));
+        draft.payload.put("tools", self.tools.values().cloned().collect::<Value>());
+        Some(draft)
+    }
+
+    /// What is read of an earlier message from here on: another one, or nothing.
+    fn edit(&self, mut record: Object, line: u64, sink: &mut Sink) -> Option<FrameDraft> {
+        let replacement = record.shift_remove("replacement");
+        let facets = match replacement {
+            Some(Value::Object(of)) if of.get("role").is_some() => message(of, line).facets,
+            None | Some(Value::Null) => Vec::new(),
+            Some(other) => vec![parts::opaque("replacement", other)],
+        };
+        let target = record.get("targetId").and_then(Value::as_str);
+        let session = self.name.as_deref().unwrap_or("1");
+        let at = target.and_then(|id| self.lines.get(id));
+        let Some(frame) = at.and_then(|at| sink.frame_at(session, at)) else {
+            sink.note(line, "edits a message that the session does not hold");
+            return None;
+        };
+        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        let edits = vec![(frame, facets)];
+        Some(FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) })
     }
 
     /// What a compaction says of the entries before it: older versions name the first that was
@@ -103,6 +149,12 @@ impl super::Decoder for PiReader {
                 return sink.skip("session");
             }
             "message" => match record.shift_remove("message") {
+                Some(Value::Object(inner)) if inner.contains_key("sections") => {
+                    let Some(draft) = self.system(inner, line, sink) else {
+                        return sink.skip("system");
+                    };
+                    draft
+                }
                 Some(Value::Object(inner))
                     if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
@@ -125,6 +177,13 @@ impl super::Decoder for PiReader {
                 }
                 None => return sink.unknown(line, "a summary without text", record.into()),
             },
+            "context_edit" => {
+                let Some(draft) = self.edit(record, line, sink) else {
+                    return sink.skip("context_edit");
+                };
+                let outside = self.tree.outside();
+                return sink.push(FrameDraft { outside, ..draft });
+            }
             "custom_message" => {
                 let mut draft = FrameDraft::record(Source::Environment, line);
                 let body = record.shift_remove("content").unwrap_or_default();
@@ -134,8 +193,13 @@ impl super::Decoder for PiReader {
             kind if METADATA.contains(&kind) => return sink.skip(kind),
             kind => return sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
         };
-        let outside = self.outside.take();
+        let system = take::object(&mut record, "systemMessage");
+        let outside = self.tree.outside();
         sink.push(FrameDraft { outside, ..described(draft, record) });
+        // A compaction may begin with another prompt.
+        if let Some(draft) = system.and_then(|system| self.system(system, line, sink)) {
+            sink.push(FrameDraft { is_message: false, ..draft });
+        }
     }
 }
 

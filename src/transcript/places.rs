@@ -43,6 +43,12 @@ impl Places {
         self.first.get(session).copied()
     }
 
+    /// The last frame of a session that comes from this line.
+    pub(super) fn last_at(&self, session: &Arc<str>, line: u64) -> Option<u64> {
+        let own = self.recent.iter().rev().filter(|place| place.session == *session);
+        own.into_iter().find(|place| place.line == line).map(|place| place.sequence)
+    }
+
     /// The last frame of a session after which all frames come from `line` or later ones.
     pub(super) fn last_before(&self, session: &Arc<str>, line: u64) -> Option<u64> {
         let own = self.recent.iter().rev().filter(|place| place.session == *session);
@@ -67,6 +73,7 @@ mod tests {
         let last = [1, 5, 6, 7, 9].map(|line| places.last_before(&a, line));
         assert_eq!(last, [None, Some(0), Some(2), Some(2), Some(4)]);
         assert_eq!(places.last_before(&b, 6), Some(1));
+        assert_eq!((places.last_at(&a, 5), places.last_at(&b, 5)), (Some(2), None));
     }
 
     #[test]

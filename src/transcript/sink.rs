@@ -22,8 +22,8 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{ObjectExt, Value},
     veil::{
-        Branch, Compaction, Facet, FacetOp, Frame, Imported, PartContent, Source, SubagentStart,
-        without,
+        Branch, Compaction, ContextEdit, Facet, FacetOp, Frame, Imported, PartContent, Source,
+        SubagentStart, without,
     },
 };
 
@@ -41,6 +41,9 @@ const KIND_LENGTH: usize = 80;
 const REASON_LENGTH: usize = 240;
 /// And the name of a file: systems have none that is longer.
 const FILE_LENGTH: usize = 255;
+
+/// A record that stood in the file before.
+pub(super) const REPEATED: &str = "repeated record";
 
 /// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
 /// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
@@ -187,6 +190,11 @@ impl Sink {
         false
     }
 
+    /// The last frame of a session that comes from this line.
+    pub(super) fn frame_at(&self, session: &str, line: u64) -> Option<u64> {
+        self.places.last_at(self.sessions.get(session)?, line)
+    }
+
     /// The sequence of the frame that the next draft becomes. Records that wait for a frame get
     /// theirs first.
     pub(super) fn next_frame(&mut self) -> u64 {
@@ -250,7 +258,7 @@ impl Sink {
         self.pairing.pair(&session, &mut draft);
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
-        let (outside, started) = (draft.outside, draft.started);
+        let (outside, started, edits) = (draft.outside, draft.started, draft.edits);
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         for id in facets.iter().filter_map(|facet| facet.call()?.id) {
@@ -265,17 +273,11 @@ impl Sink {
         frame.events.extend(outside.map(Branch::event));
         frame.events.extend(started.map(|start| self.start(start)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));
+        frame.events.extend(edit(edits));
         self.places.push(&session, line, self.sequence);
         frame.ops.reserve_exact(facets.len());
-        for (index, mut facet) in facets.into_iter().enumerate() {
-            let mut id = format!("{}-{}.{index}", facet.facet_type, self.sequence);
-            // What comes from a file says from which, wherever its owner is named.
-            if let Some(name) = &facet.display_name {
-                id = format!("{id}:{}", clip(name, KIND_LENGTH));
-            }
-            give_ids(&mut facet, &id);
-            frame.ops.push(FacetOp::add(facet));
-        }
+        give_frame_ids(&mut facets, self.sequence);
+        frame.ops.extend(facets.into_iter().map(FacetOp::add));
         self.push_frame(frame);
     }
 
@@ -455,6 +457,28 @@ fn flatten_facet(facet: &mut Facet, levels: usize) {
     // A child stands in a list, in an object.
     let levels = levels.saturating_sub(2);
     facet.children.iter_mut().for_each(|child| flatten_facet(child, levels));
+}
+
+/// Gives the facets of a frame their ids.
+fn give_frame_ids(facets: &mut [Facet], frame: u64) {
+    for (index, facet) in facets.iter_mut().enumerate() {
+        let mut id = format!("{}-{frame}.{index}", facet.facet_type);
+        // What comes from a file says from which, wherever its owner is named.
+        if let Some(name) = &facet.display_name {
+            id = format!("{id}:{}", clip(name, KIND_LENGTH));
+        }
+        give_ids(facet, &id);
+    }
+}
+
+/// The event that tells what is read of earlier frames.
+fn edit(mut edits: Vec<(u64, Vec<Facet>)>) -> Option<Value> {
+    for (frame, facets) in &mut edits {
+        facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
+        give_frame_ids(facets, *frame);
+    }
+    let edits = edits.into_iter().map(|(frame, facets)| (FrameSeq::new(frame), facets));
+    (edits.len() > 0).then(|| ContextEdit::event(edits))
 }
 
 fn give_ids(facet: &mut Facet, id: &str) {

@@ -16,14 +16,17 @@ const PREFIX: &str = "agent-";
 const SUFFIX: &str = ".jsonl";
 /// How many files of one session are read.
 const FILES: usize = 4_096;
+/// How deep folders may lie in that of the subagents.
+const DEEPEST: usize = 8;
 /// How much of a file is read to find out whose it is.
 const FIRST_LINE: u64 = 4 << 20;
 
 /// The files of the subagents of the session of Claude Code that `path` holds, in the order of
-/// their names: those in `SESSION/subagents`, and those beside it that name the session
-/// themselves, as older versions wrote them. Empty for any other file.
+/// their names: those in `SESSION/subagents`, then those in folders in it, as those of workflows, and
+/// those beside it that name the session themselves, as older versions wrote them. Empty for any other
+/// file.
 ///
-/// [`Transcript::open`](super::Transcript::open) reads them after the file itself. Lists two
+/// [`Transcript::open`](super::Transcript::open) reads them after the file itself. Lists these
 /// folders, and reads the first line of each file beside it.
 pub fn subagent_files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let path = path.as_ref();
@@ -35,13 +38,29 @@ pub fn subagent_files(path: impl AsRef<Path>) -> Vec<PathBuf> {
         return Vec::new();
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut files = named(&folder.join(session).join("subagents"));
+    let mut files = Vec::new();
+    below(&folder.join(session).join("subagents"), DEEPEST, &mut files);
+    files.sort_by_cached_key(|file| (file.components().count(), file.clone()));
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut beside = named(here);
     beside.retain(|file| is_of(file, session));
     files.append(&mut beside);
     files.truncate(FILES);
     files
+}
+
+/// The files of a folder and of the folders in it. What a subagent started itself, in a folder of its
+/// own, is not among them.
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    files.extend(named(folder));
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let is_own =
+        |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    let inner = entries.flatten().filter(|entry| is_folder(entry) && !is_own(entry));
+    if depth > 0 && files.len() < FILES {
+        inner.for_each(|entry| below(&entry.path(), depth - 1, files));
+    }
 }
 
 /// The files of a folder that are named as those of subagents. A folder that cannot be listed has

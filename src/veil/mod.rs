@@ -7,6 +7,7 @@
 
 mod branch;
 mod compaction;
+mod context_edit;
 mod facet;
 mod frame;
 mod frames;
@@ -31,6 +32,7 @@ mod wire;
 pub(crate) use branch::without;
 pub use branch::{BRANCH_TOPIC, Branch};
 pub use compaction::{COMPACTION_TOPIC, Compaction};
+pub use context_edit::{CONTEXT_EDIT_TOPIC, ContextEdit};
 pub use facet::{Call, Facet, Saliency};
 pub use frame::{Frame, Source};
 pub use frames::Frames;

@@ -8,7 +8,7 @@ use crate::{
     Result,
     hud::Hud,
     id::{FrameSeq, Millis, Role},
-    snapshot::{FrameSnapshot, Substitution},
+    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
     veil::History,
 };
 
@@ -170,7 +170,9 @@ impl ContextInForce {
             before.iter().map(|block| (&block.block, block.from, block.to)).collect();
         let is_new = |block: &&Substitution| !known.contains(&(&block.block, block.from, block.to));
         let new = self.blocks.iter().filter(is_new);
-        let has_summary = new.clone().any(|block| !block.snapshot.is_empty());
+        let has_summary = new
+            .clone()
+            .any(|block| block.stands == SubstitutionKind::Block && !block.snapshot.is_empty());
         let at = history.frames().last().map(|frame| frame.sequence).unwrap_or_default();
         let left = new.map(|block| (Arc::clone(&block.block), LeftAt { at, has_summary }));
         self.since.extend(left);

@@ -11,7 +11,7 @@ use afterimage::{
     record,
     request::{Exchange, ExchangeOutcome, Lack, Request},
     session::Viewer,
-    snapshot::{ChunkRef, FrameSnapshot, PartRef, Substitution},
+    snapshot::{ChunkRef, FrameSnapshot, PartRef, Substitution, SubstitutionKind},
     veil::{Frame, History},
     window::ContextInForce,
 };
@@ -279,7 +279,12 @@ impl Text {
         }
         let after = || {
             let tokens = counted(lens.total_tokens(&block.snapshot), "token");
-            format!("summary of frames {}–{} · {tokens}", block.from, block.to)
+            match block.stands {
+                SubstitutionKind::Shortened => {
+                    format!("frame {}, as edited · {tokens}", block.from)
+                }
+                _ => format!("summary of frames {}–{} · {tokens}", block.from, block.to),
+            }
         };
         let message = context.messages_before(block.from);
         self.message(&block.snapshot, session, message, after, out)

@@ -201,7 +201,12 @@ pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
              they were sent, with their tools and parameters"
                 .to_owned()
         }
-        _ => format!("the context is {}", reconstructed(lacks)),
+        _ => {
+            // Tools are in no context, whatever the source holds.
+            let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
+            let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
+            format!("the context is {}", reconstructed(&lacks))
+        }
     }
 }
 
@@ -214,7 +219,7 @@ pub(crate) fn note_of<'h>(
         let frames = history.frames();
         (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
     });
-    context_note(format, &Lack::of_transcript(format, has_system))
+    context_note(format, &Lack::of_transcript(format, has_system, false))
 }
 
 fn named(lacks: &[Lack]) -> String {

@@ -135,7 +135,9 @@ impl ArchivedTranscript {
             let from = self.entry.sessions.get(*session as usize).and_then(|of| of.system_from);
             from.is_some_and(|from| from <= *last)
         };
-        Ok(Lack::of_transcript(self.entry.input_format, last.iter().all(has_system)))
+        let has_tools = self.entry.requests.is_some_and(|requests| requests.last_tools > 0);
+        let has_system = last.iter().all(has_system);
+        Ok(Lack::of_transcript(self.entry.input_format, has_system, has_tools))
     }
 
     /// Where its requests come from: recorded, or worked out from its frames. O(frames) where they

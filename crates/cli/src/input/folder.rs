@@ -131,8 +131,11 @@ impl FolderContents {
         }
         self.found = kept.into_iter().flatten().collect();
         // Those in folders of their own come first, as where one session is read.
-        let is_beside = |part: &PathBuf| !part.parent().is_some_and(|of| of.ends_with("subagents"));
-        self.found.iter_mut().for_each(|found| found.parts.sort_by_key(is_beside));
+        let place = |part: &PathBuf| {
+            let is_beside = !part.ancestors().any(|of| of.ends_with("subagents"));
+            (is_beside, part.components().count())
+        };
+        self.found.iter_mut().for_each(|found| found.parts.sort_by_key(place));
     }
 }
 
@@ -168,12 +171,15 @@ fn owner(path: &Path) -> Option<PathBuf> {
         name.push(".jsonl");
         PathBuf::from(name)
     };
-    if folder.ends_with("subagents") {
-        // What stands in the folder of a subagent is not read with it.
-        let is_subagent = |session: &Path| {
-            session.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
-        };
-        return folder.parent().filter(|session| !is_subagent(session)).map(of);
+    // What stands in the folder of a subagent is not read with it.
+    let is_subagents = |folder: &Path| {
+        folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
+    };
+    // The runs of a workflow have folders of their own in that of the subagents.
+    if let Some(all) = folder.ancestors().find(|of| of.ends_with("subagents")) {
+        let session = all.parent()?;
+        let is_own = folder.ancestors().take_while(|of| *of != all).any(is_subagents);
+        return (!is_own && !is_subagents(session)).then(|| of(session));
     }
     let mut line = Vec::new();
     let input = BufReader::new(File::open(path).ok()?);

@@ -15,10 +15,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The folders in it that are read: of Gemini, which keeps other things there too, the chats of
-    /// each project.
+    /// The folders in it that are read: of Gemini and Qwen Code, which keep other things there too, the
+    /// chats of each project.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
-        if self.agent != GEMINI {
+        if ![GEMINI, QWEN].contains(&self.agent) {
             return vec![self.folder.clone()];
         }
         let Ok(projects) = fs::read_dir(&self.folder) else { return Vec::new() };
@@ -39,6 +39,7 @@ impl Place {
 }
 
 const GEMINI: &str = "Gemini";
+const QWEN: &str = "Qwen Code";
 
 /// All places, whether they exist or not, each once.
 pub(super) fn all() -> Vec<Place> {
@@ -65,6 +66,11 @@ pub(super) fn all() -> Vec<Place> {
     places.add_home("Kimi", ".kimi/sessions");
     places.add_variable("Kimi", "KIMI_CODE_HOME", "sessions");
     places.add_home("Kimi", ".kimi-code/sessions");
+    places.add_home(QWEN, ".qwen/projects");
+    places.add_home("Copilot", ".copilot/session-state");
+    places.add_home("Cline", ".cline/data/sessions");
+    places.add_variable("Continue", "CONTINUE_GLOBAL_DIR", "sessions");
+    places.add_home("Continue", ".continue/sessions");
     places.all
 }
 

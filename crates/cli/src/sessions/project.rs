@@ -16,10 +16,13 @@ const HEAD: u64 = 2 << 20;
 const LINES: usize = 64;
 /// The file in which Gemini says which folder a project is.
 const PROJECT_ROOT: &str = ".project_root";
+/// The file in which Kimi says that of a session, beside the folder of its agents.
+const STATE: &str = "state.json";
 
 /// The folder that a session says it worked in: `cwd` in one of the first records.
 pub(super) fn project(file: &Path) -> Option<String> {
-    of_head(file).or_else(|| of_gemini(file))
+    let of_head = of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file));
+    of_head.or_else(|| of_document(file))
 }
 
 fn of_head(file: &Path) -> Option<String> {
@@ -50,13 +53,32 @@ fn of_record(record: &Value) -> Option<String> {
 
 /// Gemini names it in a file beside the folder of the chats.
 fn of_gemini(file: &Path) -> Option<String> {
+    let text = text_of(&file.parent()?.parent()?.join(PROJECT_ROOT), 4096)?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Kimi writes the log of an agent into a folder of its own, two below that of the session.
+fn of_kimi(file: &Path) -> Option<String> {
+    let folders = file.ancestors().skip(1).take(3);
+    let text = folders.into_iter().find_map(|folder| text_of(&folder.join(STATE), HEAD))?;
+    Some(json::read(text.as_bytes()).ok()?.str_at("cwd")?.to_owned())
+}
+
+/// A document says it as a whole: Continue in itself, OpenCode in `info`.
+fn of_document(file: &Path) -> Option<String> {
+    let document = json::read(text_of(file, HEAD)?.as_bytes()).ok()?;
+    let stated = document.str_at("workspaceDirectory");
+    stated.or_else(|| document.get("info")?.str_at("directory")).map(str::to_owned)
+}
+
+/// The text of a file of at most so many bytes.
+fn text_of(file: &Path, most: u64) -> Option<String> {
     let mut text = String::new();
-    let root = file.parent()?.parent()?.join(PROJECT_ROOT);
-    if !fs::metadata(&root).ok()?.is_file() {
+    if !fs::metadata(file).ok()?.is_file() {
         return None;
     }
-    File::open(root).ok()?.take(4096).read_to_string(&mut text).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    File::open(file).ok()?.take(most).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]

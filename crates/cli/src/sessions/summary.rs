@@ -149,7 +149,9 @@ impl Summary {
             return;
         }
         let texts = frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(first_words(&facet.content, FIRST_WORDS)),
+            FacetChange::Add(facet) if !facet.is_result() => {
+                Some(first_words(&facet.content, FIRST_WORDS))
+            }
             _ => None,
         });
         let mut texts = texts.filter(|text| !text.is_empty());

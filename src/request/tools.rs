@@ -1,0 +1,40 @@
+//! The tools that a transcript says that requests had.
+
+use std::sync::Arc;
+
+use crate::{
+    json::{Object, ObjectExt, Value},
+    tokens::TokenCounter,
+    transcript::Api,
+    veil::Frame,
+};
+
+/// The tools of the requests of a session, from a frame on that says so.
+#[derive(Debug)]
+pub(crate) struct RecordedTools {
+    /// As a request of the API has them.
+    pub(crate) list: Value,
+    /// The tokens of each as it is written.
+    pub(crate) tokens: u64,
+}
+
+impl RecordedTools {
+    /// The tools that a frame tells of. Writes and counts them.
+    pub(crate) fn of(frame: &Frame, api: Api, counter: &dyn TokenCounter) -> Option<Arc<Self>> {
+        let stated = frame.imported.as_ref()?.get("tools")?.as_array()?;
+        let list: Vec<Value> = stated.iter().map(|tool| written(tool, api)).collect();
+        let tokens = list.iter().map(|tool| counter.count(&tool.to_string()) as u64).sum();
+        Some(Arc::new(Self { list: list.into_iter().collect(), tokens }))
+    }
+}
+
+/// A tool in the form of the API: transcripts have `{name, description, parameters}`.
+fn written(tool: &Value, api: Api) -> Value {
+    if api != Api::Chat || tool.get("type").is_some() || tool.get("parameters").is_none() {
+        return tool.clone();
+    }
+    let mut outer = Object::new();
+    outer.put("type", "function");
+    outer.put("function", tool.clone());
+    outer.into()
+}

@@ -1,0 +1,116 @@
+//! Sessions of Cline: messages of the Messages API, with what the client says of each beside them.
+
+use super::{chat, parts::take_text, sink::Sink, take};
+use crate::json::{Object, ObjectExt, Value};
+
+/// Reads `{sessionId, messages: [message], system_prompt}`.
+pub(super) struct ClineReader;
+
+impl ClineReader {
+    pub(super) fn is_document(value: &Value) -> bool {
+        let Some(messages) = value.get("messages").and_then(Value::as_array) else { return false };
+        let is_message = |message: &Value| message.str_at("role").is_some();
+        let is_own = |message: &Value| {
+            is_message(message)
+                && ["modelInfo", "metrics"].iter().any(|key| message.get(key).is_some())
+        };
+        value.str_at("system_prompt").is_some() && messages.iter().all(is_message)
+            || messages.iter().any(is_own)
+    }
+}
+
+impl super::Decoder for ClineReader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let mut document = match value {
+            Value::Object(document) => document,
+            other => return sink.unknown(line, "no session of Cline", other),
+        };
+        let Some(messages) = take::list(&mut document, "messages") else {
+            return sink.unknown(line, "no list `messages`", document.into());
+        };
+        sink.session(&take::text(&mut document, "sessionId").unwrap_or_else(|| "1".to_owned()));
+        if let Some(system) = take::text(&mut document, "system_prompt") {
+            chat::system_prompt(system.into(), line, sink);
+        }
+        document.keys().for_each(|key| sink.skip(key));
+        for message in messages {
+            match message {
+                Value::Object(message)
+                    if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
+                {
+                    self::message(message, line, sink);
+                }
+                other => chat::message_or_unknown(other, line, sink),
+            }
+        }
+    }
+}
+
+fn message(mut message: Object, line: u64, sink: &mut Sink) {
+    let time = message.shift_remove("ts").filter(|time| !time.is_null());
+    let id = take_text(&mut message, "id");
+    let model = message.get("modelInfo").and_then(|model| model.str_at("id")).map(str::to_owned);
+    message.put_some("model", model);
+    if let Some(metrics) = message.shift_remove("metrics") {
+        message.put("usage", metrics);
+    }
+    if let Some(Value::Array(blocks)) = message.get_mut("content") {
+        blocks.iter_mut().for_each(write_records);
+    }
+    let mut draft = chat::message(message, line);
+    draft.uuid = id;
+    draft.timestamp = time.map(|time| match time {
+        Value::String(text) => text,
+        other => other.to_string(),
+    });
+    sink.push(draft);
+}
+
+/// What a tool gave as records, and not as blocks, is sent as their JSON.
+fn write_records(block: &mut Value) {
+    if block.str_at("type") != Some("tool_result") {
+        return;
+    }
+    let Value::Object(block) = block else { return };
+    let Some(content) = block.get_mut("content") else { return };
+    let is_record = |item: &Value| item.as_object().is_some() && item.str_at("type").is_none();
+    if content.as_array().is_some_and(|list| list.iter().any(is_record)) {
+        *content = Value::String(content.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::check;
+
+    #[test]
+    fn the_client_says_model_usage_and_time_beside_a_message() {
+        check(
+            r#"{"version": 1, "sessionId": "s", "system_prompt": "Be brief.", "messages": [
+                 {"id": "m1", "role": "user", "content": "Look", "ts": 1000},
+                 {"id": "m2", "role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "run", "input": {}}, {"type": "novel", "x": 1}],
+                  "ts": 2000, "modelInfo": {"id": "q", "provider": "p"}, "metrics": {"inputTokens": 5, "outputTokens": 2}},
+                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [{"query": "ls", "result": "a.txt", "success": true}]}]},
+                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "d", "content": [{"type": "text", "text": "b"}]}]}, 5]}"#,
+            r#"
+            cline
+            # s
+            system -
+              system "Be brief."
+            user message m1 1000
+              event "Look"
+            agent message m2 2000 {"form":"parts","modelInfo":{"id":"q","provider":"p"},"model":"q","usage":{"inputTokens":5,"outputTokens":2}}
+              call run c {}
+              opaque "[novel, 22 bytes]" <- {"type":"novel","x":1}
+            user message {"form":"parts"}
+              result run c "[{\"query\":\"ls\",\"result\":\"a.txt\",\"success\":true}]"
+            user message {"form":"parts"}
+              result - d "" <- {"form":"parts"}
+                result - - "b" <- {"type":"text"}
+            environment -
+              unknown (a number is no message) 5
+            messages 4, calls 1, results 2, sessions 1, unknown 1, skipped {"version": 1}
+            "#,
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Sessions of Qwen Code: records that name their parents, with messages in the parts of Gemini's API.
+
+use super::{
+    branches::{Parent, RecordTree},
+    chat,
+    draft::{CompactionRecord, FrameDraft},
+    gemini_message::{content, part},
+    parts,
+    sink::Sink,
+    take,
+};
+use crate::{
+    id::FacetType,
+    json::{Object, ObjectExt, Value},
+    veil::{Facet, Source},
+};
+
+/// Reads lines of `{uuid, parentUuid, sessionId, type, message: {role, parts}}`.
+#[derive(Default)]
+pub(super) struct QwenCodeReader {
+    /// The name of the file's session: its first `sessionId`.
+    name: Option<String>,
+    tree: RecordTree,
+}
+
+impl QwenCodeReader {
+    /// A record that only Qwen Code writes.
+    pub(super) fn is_line(value: &Value) -> bool {
+        let has = |key: &str| value.str_at(key).is_some();
+        let has_parts =
+            || value.get("message").and_then(|of| of.get("parts")?.as_array()).is_some();
+        let is_own = has("provenance") || value.get("systemPayload").is_some() || has_parts();
+        has("uuid") && has("sessionId") && is_own
+    }
+
+    /// What a record that is no message changes, or shows.
+    fn system(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let subtype = record.get("subtype").and_then(Value::as_str);
+        let skipped = subtype.map_or_else(|| "system".to_owned(), |of| format!("system/{of}"));
+        let member = match subtype {
+            Some("chat_compression") => "compressedHistory",
+            Some("agent_bootstrap") => "history",
+            _ => return sink.skip(&skipped),
+        };
+        let contents = match record.get_mut("systemPayload") {
+            Some(Value::Object(payload)) => take::list(payload, member),
+            _ => None,
+        };
+        let Some(contents) = contents.filter(|list| !list.is_empty()) else {
+            return sink.skip(&skipped);
+        };
+        if member == "history" {
+            // What was handed to a subagent before its first record.
+            for content in contents {
+                match content {
+                    Value::Object(content) => {
+                        let draft = FrameDraft { is_message: false, ..message(content, line) };
+                        self.push(draft, Object::new(), sink);
+                    }
+                    other => sink.unknown(line, "a message that is no object", other),
+                }
+            }
+            return;
+        }
+        let mut summary = Facet::new("", FacetType::SUMMARY, "");
+        summary.children = contents.into_iter().flat_map(quoted).collect();
+        let told = CompactionRecord { summary: Some(summary), ..CompactionRecord::of("qwen-code") };
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        draft.compacted = Some(told);
+        self.push(draft, record, sink);
+    }
+
+    /// Gives out a draft with what the record says besides.
+    fn push(&mut self, mut draft: FrameDraft, mut record: Object, sink: &mut Sink) {
+        draft.timestamp = take::text(&mut record, "timestamp");
+        draft.uuid = take::text(&mut record, "uuid");
+        draft.payload.put_some("model", take::text(&mut record, "model"));
+        draft.payload.put_some("usage", record.shift_remove("usageMetadata"));
+        if !record.is_empty() {
+            draft.payload.put("record", record);
+        }
+        draft.outside = self.tree.outside();
+        sink.push(draft);
+    }
+}
+
+/// A message of Gemini's API: `{role, parts}`.
+fn message(mut message: Object, line: u64) -> FrameDraft {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+    let (source, text_type) = chat::source_of_role(role);
+    let mut draft = FrameDraft::message(source, line);
+    content(message.shift_remove("parts"), &text_type, &mut draft);
+    draft.payload.extend(message);
+    draft
+}
+
+/// The parts of a message that stood in the place of others. A call is quoted, since it is none any
+/// more.
+fn quoted(content: Value) -> Vec<Facet> {
+    let text_type = match content.str_at("role") {
+        Some("model") => FacetType::SPEECH,
+        _ => FacetType::EVENT,
+    };
+    let Some(parts) = content.get("parts").and_then(Value::as_array) else {
+        return vec![parts::opaque("content", content)];
+    };
+    let quote = |value: &Value| match part(value.clone(), &text_type) {
+        facet if facet.call().is_some() => parts::opaque("functionCall", value.clone()),
+        facet if facet.is_result() => parts::opaque("functionResponse", value.clone()),
+        facet => facet,
+    };
+    parts.iter().map(quote).collect()
+}
+
+impl super::Decoder for QwenCodeReader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let Value::Object(mut record) = value else {
+            return sink.unknown(line, format!("{} is no record", value.kind()), value);
+        };
+        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let name = self.name.get_or_insert_with(|| text("sessionId").unwrap_or("1").to_owned());
+        if let Some(agent) = text("agentId") {
+            sink.session(&format!("{name}/{agent}"));
+        } else {
+            sink.session(name);
+            let parent = match record.get("parentUuid") {
+                Some(Value::Null) => Parent::Root,
+                parent => Parent::from(parent.and_then(Value::as_str)),
+            };
+            self.tree.take(name, text("uuid"), parent, line, sink);
+        }
+        let kind = text("type").unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "system" => self.system(record, line, sink),
+            // Spoken words, which the model of the session does not hear.
+            _ if text("subtype") == Some("realtime_message") => sink.skip("realtime_message"),
+            "user" | "assistant" | "tool_result" => match take::object(&mut record, "message") {
+                Some(of) => {
+                    let mut draft = message(of, line);
+                    if kind == "tool_result" {
+                        (draft.source, draft.is_message) = (Source::Environment, false);
+                        // What people were shown of the result is not kept twice.
+                        let shown = record.shift_remove("toolCallResult");
+                        let status = shown.as_ref().and_then(|shown| shown.str_at("status"));
+                        let failed = matches!(status, Some("error" | "cancelled"));
+                        chat::complete_result(&mut draft, None, None, failed);
+                    }
+                    self.push(draft, record, sink);
+                }
+                None => sink.unknown(line, "a message that is no object", record.into()),
+            },
+            "" => sink.unknown(line, "a record without a type", record.into()),
+            kind => sink.unknown(line, format!("a record of type {kind}"), record.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::check;
+
+    #[test]
+    fn messages_have_parts_and_results_are_records_of_their_own() {
+        check(
+            r#"{"uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"t1","type":"user","provenance":"real_user","message":{"role":"user","parts":[{"text":"Look"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}
+{"uuid":"b","parentUuid":"a","sessionId":"s","type":"system","subtype":"ui_telemetry","systemPayload":{}}
+{"uuid":"c","parentUuid":"b","sessionId":"s","type":"assistant","model":"q","message":{"role":"model","parts":[{"text":"Hm","thought":true},{"text":"I look"},{"functionCall":{"id":"c1","name":"ls","args":{"p":1}},"thoughtSignature":"x"},{"novel":1}]},"usageMetadata":{"promptTokenCount":5}}
+{"uuid":"c","parentUuid":"b","sessionId":"s","type":"assistant","model":"q","message":{"role":"model","parts":[{"text":"Hm","thought":true},{"text":"I look"},{"functionCall":{"id":"c1","name":"ls","args":{"p":1}},"thoughtSignature":"x"},{"novel":1}]},"usageMetadata":{"promptTokenCount":5}}
+{"uuid":"d","parentUuid":"c","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"ls","response":{"output":"a.txt"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]},"toolCallResult":{"callId":"c1","status":"error"}}
+{"uuid":"e","parentUuid":"d","sessionId":"s","type":"user","subtype":"realtime_message","message":{"role":"user","parts":[{"text":"Aloud"}]}}
+{"uuid":"f","parentUuid":"d","sessionId":"s","type":"user","message":"x"}
+{"uuid":"g","parentUuid":"f","sessionId":"s","agentId":"look-1","type":"user","message":{"role":"user","parts":"Alone"}}"#,
+            r#"
+            qwen-code
+            # s
+            user message a t1 {"form":"parts","record":{"parentUuid":null,"sessionId":"s","type":"user","provenance":"real_user"}}
+              event "Look"
+              image "[image/png, 3 bytes]" <- {"inlineData":{"mimeType":"image/png","data":"AAAA"}}
+            agent message c {"form":"parts","model":"q","usage":{"promptTokenCount":5},"record":{"parentUuid":"b","sessionId":"s","type":"assistant"}}
+              thought "Hm" <- {"thought":true}
+              speech "I look"
+              call ls c1 {"p":1} <- {"thoughtSignature":"x"}
+              opaque "[novel, 11 bytes]" <- {"novel":1}
+            environment - d {"form":"parts","record":{"parentUuid":"c","sessionId":"s","type":"tool_result"}}
+              result ls c1 failed "a.txt" <- {"functionResponse":{"id":"c1","name":"ls","response":{"output":"a.txt"},"parts":[]}}
+                image "[image/png, 3 bytes]" <- {"inlineData":{"mimeType":"image/png","data":"AAAA"}}
+            environment -
+              unknown (a message that is no object) {"uuid":"f","parentUuid":"d","sessionId":"s","type":"user","message":"x"}
+            # s/look-1
+            user message g {"record":{"parentUuid":"f","sessionId":"s","agentId":"look-1","type":"user"}}
+              event "Alone"
+            messages 3, calls 1, results 1, sessions 2, unknown 1, skipped {"realtime_message": 1, "repeated record": 1, "system/ui_telemetry": 1}
+            "#,
+        );
+    }
+}
