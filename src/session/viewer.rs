@@ -230,7 +230,8 @@ impl<'h> Viewer<'h> {
     /// What requests that are worked out from what was seen so far lack. O(sessions).
     pub fn lacks(&self) -> Vec<Lack> {
         let has_system = self.sessions.values().all(|session| session.system_from.is_some());
-        let has_tools = self.sessions.values().all(|session| session.tools.is_some());
+        let mut tools = self.sessions.values().map(|session| session.tools);
+        let has_tools = !self.sessions.is_empty() && tools.all(|tools| tools.is_some());
         Lack::of_transcript(self.format, has_system, has_tools)
     }
 

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_damaged_edit_is_an_error_that_names_the_frame() {
         for (payload, kind) in [
-            (r#"{}"#, ErrorKind::Shape),
+            ("{}", ErrorKind::Shape),
             (r#"{"frames":[{"facets":[]}]}"#, ErrorKind::Shape),
             (r#"{"frames":[{"frame":9}]}"#, ErrorKind::OutOfRange),
             (r#"{"frames":[{"frame":1,"facets":[{}]}]}"#, ErrorKind::Shape),
