@@ -151,7 +151,7 @@ mod tests {
     fn what_does_not_load_is_reported_with_what_is_off_and_keeps_its_place() {
         let (frames, reasons) = read(
             r#"{"sequence":1,"deltas":[]}
-{"sequence":2,"deltas":[],"renderedSnapshot":{"chunks":[{"content":"a","tokens":1}],"totalContent":"ab","totalTokens":1,"capturedAt":0}}
+{"sequence":2,"deltas":[],"timestamp":7}
 {"sequence":3,"deltas":[{"type":"addFacet"}]}
 {"sequence":4,"deltas":[]}
 7"#,
@@ -161,11 +161,37 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "chunks do not tile totalContent: at byte 1 expected \"b\", found the end (frame 2, at /renderedSnapshot)",
+                "expected a string, found a number (frame 2, at /timestamp)",
                 "expected a facet, found nothing (frame 3, op 0, at /facet)",
                 "expected a frame (an object), found a number",
             ]
         );
+    }
+
+    #[test]
+    fn a_frame_whose_snapshot_is_not_understood_keeps_its_ops_with_a_note() {
+        let op = r#"[{"type":"addFacet","facet":{"id":"q","type":"event","content":"High?"}}]"#;
+        for (snapshot, wrong) in [
+            (r#"{"deltaChunks":[],"cumulativeTokens":5}"#, "expected an array, found nothing"),
+            (r#"{"chunks":[],"totalContent":"","capturedAt":0}"#, "expected a token count"),
+            (r#"{"chunks":[{"content":"a"}],"totalContent":"a"}"#, "expected a token count"),
+            (r#"{"chunks":[],"totalContent":"a","totalTokens":0,"capturedAt":0}"#, "do not tile"),
+            (r#""High?""#, "found a string"),
+            ("[]", "found an array"),
+            ("7", "found a number"),
+        ] {
+            for key in ["renderedSnapshot", "renderedTail"] {
+                let line = format!(r#"{{"sequence":1,"deltas":{op},"{key}":{snapshot}}}"#);
+                let mut transcript = Transcript::new(line.as_bytes()).unwrap();
+                let frame = transcript.next().unwrap().unwrap().frame;
+                let plain = format!(r#"{{"sequence":1,"deltas":{op}}}"#);
+                assert_eq!(frame, Frame::from_json(json::read(plain.as_bytes()).unwrap()).unwrap());
+                let notes = format!("{:?}", transcript.report().notes);
+                let says = notes.contains("the snapshot is left out: ") && notes.contains(wrong);
+                assert!(says && notes.contains("frame 1") && notes.contains(key), "{notes}");
+                assert!(Frame::from_json(json::read(line.as_bytes()).unwrap()).is_err());
+            }
+        }
     }
 
     #[test]

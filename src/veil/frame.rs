@@ -119,32 +119,39 @@ impl Frame {
     /// # Errors
     /// As [`FacetOp::from_json`] and [`FrameSnapshot::from_json`], with the frame's sequence.
     pub fn from_json(value: Value) -> Result<Self> {
-        Self::from_json_with_notes(value, &mut Vec::new())
+        Self::read(value, None)
     }
 
     /// As [`Frame::from_json`], and notes what is wrong and does no harm, as
-    /// [`FrameSnapshot::from_json_with_notes`] does, with the frame's sequence. O(size).
+    /// [`FrameSnapshot::from_json_with_notes`] does, with the frame's sequence. A snapshot that does
+    /// not load is noted too, and the frame has none. O(size).
     ///
     /// # Errors
-    /// Those of [`Frame::from_json`].
+    /// Those of [`Frame::from_json`], but for its snapshots.
     pub fn from_json_with_notes(value: Value, notes: &mut Vec<Error>) -> Result<Self> {
+        Self::read(value, Some(notes))
+    }
+
+    fn read(value: Value, notes: Option<&mut Vec<Error>>) -> Result<Self> {
         let has_imported = value.get("imported").is_some();
         let mut fields = Fields::of(value, "a frame")?;
         let sequence = Fields::required(fields.u64("sequence")?, "sequence", "a sequence number")?;
-        let mut own = Vec::new();
-        let mut frame = Self::from_fields(&mut fields, sequence.into(), &mut own)
+        let mut own = notes.is_some().then(Vec::new);
+        let mut frame = Self::from_fields(&mut fields, sequence.into(), own.as_mut())
             .map_err(|error| error.at_frame(sequence))?;
         if !has_imported {
             legacy::convert_frame(&mut frame);
         }
-        notes.extend(own.into_iter().map(|note| note.at_frame(sequence)));
+        if let (Some(notes), Some(own)) = (notes, own) {
+            notes.extend(own.into_iter().map(|note| note.at_frame(sequence)));
+        }
         Ok(Self { extra: fields.rest(), ..frame })
     }
 
     fn from_fields(
         fields: &mut Fields,
         sequence: FrameSeq,
-        notes: &mut Vec<Error>,
+        mut notes: Option<&mut Vec<Error>>,
     ) -> Result<Self> {
         let deltas = fields.array("deltas")?.unwrap_or_default();
         let op = |(index, value)| {
@@ -161,8 +168,15 @@ impl Frame {
             let read = fields.nested(key, |value| {
                 FrameSnapshot::from_json_with_notes(value, &mut own).map(Arc::new)
             });
+            let Some(notes) = notes.as_deref_mut() else { return read };
             notes.extend(own.into_iter().map(|note| note.under(key)));
-            read
+            // The ops say what happened, whether or not their rendering is understood.
+            read.or_else(|error| {
+                let message = format!("the snapshot is left out: {}", error.message());
+                let place = error.place().clone();
+                notes.push(Error::new(error.kind(), message).at(|at| *at = place));
+                Ok(None)
+            })
         };
         Ok(Self {
             sequence,

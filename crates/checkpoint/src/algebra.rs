@@ -2,7 +2,7 @@ use super::{
     apply::exact,
     changes::{Changes, changes_between},
     delta::CheckpointDelta,
-    diff::{Header, header_value, written},
+    diff::{Header, header_value, line_ends, written},
     document::Document,
     exact::PatchEnds,
     full_state::Checkpoint,
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// A line in which the result of a delta is not the checkpoint that was expected.
+/// A line in which the result of a delta is not the checkpoint that was expected. Where the lines are
+/// the same and end otherwise, each stands with its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The line of the expected checkpoint, from one; past the last where the result has more.
@@ -40,7 +41,16 @@ pub fn validate(
 
 fn differences(found: &Lines, expected: &Lines) -> Vec<Difference> {
     if found == expected {
-        return Vec::new();
+        // The same lines, which may end otherwise.
+        let both = (0..found.len()).map(|at| (at, expected.whole(at), found.whole(at)));
+        let differ = both.filter(|(_, expected, found)| expected != found);
+        let text = |line: Option<&str>| line.map(str::to_owned);
+        let of = |(at, expected, found)| Difference {
+            line: at + 1,
+            expected: text(expected),
+            found: text(found),
+        };
+        return differ.map(of).collect();
     }
     let patch = super::matching::patch_between(found, expected);
     let mut differences = Vec::new();
@@ -158,13 +168,20 @@ pub fn compose(first: &CheckpointDelta, second: &CheckpointDelta) -> Result<Chec
     let patch = first.patch.then(&second.patch);
     let header =
         Header { from: first.header.from, to: second.header.to, created: second.header.created };
-    let ends = PatchEnds { before: first.ends.before, after: second.ends.after };
+    let mut ends = PatchEnds { before: first.ends.before, after: second.ends.after };
+    // A delta between two in canonical form says nothing of line ends.
+    if ends.before.line_ends.is_some() || ends.after.line_ends.is_some() {
+        for end in [&mut ends.before, &mut ends.after] {
+            end.line_ends.get_or_insert_with(|| "LF".to_owned());
+        }
+    }
     rewritten(&header, &patch, &ends)
 }
 
 /// A delta of a patch alone: what it says to people is made of the lines that it knows.
 fn rewritten(header: &Header, patch: &Patch, ends: &PatchEnds) -> Result<CheckpointDelta> {
-    let changes = changes_of(patch)?;
+    let mut changes = changes_of(patch)?;
+    changes.modified.extend(line_ends(ends));
     CheckpointDelta::parse(written(header, &changes, patch, ends, |_| String::new()))
 }
 

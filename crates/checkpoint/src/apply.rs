@@ -150,9 +150,24 @@ pub(super) fn apply_exact(
         patch_of(&steps.collect::<Vec<_>>(), base.line_count())?
     };
     let result = base.rewritten(&patch.edited())?;
-    if let Some(ends) = ends {
-        check("a result", &ends.after, &result)?;
+    match ends {
+        Some(ends) => ended(result, &ends.after, at_ends.unwrap_or(1)),
+        None => Ok(result),
     }
+}
+
+/// The result of a delta with its lines ended as the delta says, where it does.
+fn ended(result: Document, expected: &End, line: usize) -> Result<Document> {
+    let result = match &expected.line_ends {
+        None => result,
+        Some(words) => {
+            let text = result.lines.ended(words).ok_or_else(|| {
+                Error::unmet(line, "how lines end, as in `CRLF, 9 none`", format_args!("{words:?}"))
+            })?;
+            Document::parse(text)?
+        }
+    };
+    expect_end("a result", expected, &result, line)?;
     Ok(result)
 }
 
@@ -162,7 +177,7 @@ fn expect_end(which: &str, expected: &End, found: &Document, line: usize) -> Res
     if *expected == found {
         return Ok(());
     }
-    let End { lines, fingerprint } = expected;
+    let End { lines, fingerprint, .. } = expected;
     let expected = format!("{which} of {lines} lines with the fingerprint {fingerprint}");
     let found = format!("{} lines with {}", found.lines, found.fingerprint);
     Err(Error::unmet(line, expected, found))
@@ -182,9 +197,7 @@ fn whole(
     }
     expect_end("a checkpoint", &ends.before, base, line)?;
     let lines: Vec<EditedLine> = lines.iter().cloned().map(EditedLine::New).collect();
-    let result = base.rewritten(&lines)?;
-    expect_end("a result", &ends.after, &result, line)?;
-    Ok(result)
+    ended(base.rewritten(&lines)?, &ends.after, line)
 }
 
 /// The line of the instruction that takes a line of the checkpoint away.

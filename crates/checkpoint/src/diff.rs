@@ -7,7 +7,7 @@ use super::{
     changes::{Changes, Group, Row, changes_between},
     delta::CheckpointDelta,
     document::Document,
-    exact::{self, End, PatchEnds, Step},
+    exact::{self, PatchEnds, Step},
     front_matter::quoted,
     full_state::Checkpoint,
     matching::patch_between,
@@ -69,9 +69,9 @@ impl DiffOptions {
 
 /// The delta from `a` to `b`: what changed for people to read, and instructions that are exact.
 ///
-/// Applied to `a` it gives `b`: byte for byte where both are in canonical form, else equal as
-/// documents. It is small where little changed, and names the lines of entries that moved instead
-/// of writing them out. Of equal documents it is empty, but for what says so.
+/// Applied to `a` it gives `b`, byte for byte. It is small where little changed, and names the lines
+/// of entries that moved instead of writing them out. Of equal documents it is empty, but for what
+/// says so.
 ///
 /// Runs in O(n log n) of the lines, but for what lies between lines that both have, of which at most
 /// 4 million pairs are compared.
@@ -95,8 +95,9 @@ pub fn diff(a: &Checkpoint, b: &Checkpoint, options: &DiffOptions) -> Result<Che
     let header =
         Header { from: id(a, "first")?, to: id(b, "second")?, created: header_value(created) };
     let patch = patch_between(&a.document().lines, &b.document().lines);
-    let changes = changes_between(a.document(), b.document());
-    let ends = PatchEnds { before: End::of(a.document()), after: End::of(b.document()) };
+    let ends = PatchEnds::between(a.document(), b.document());
+    let mut changes = changes_between(a.document(), b.document());
+    changes.modified.extend(line_ends(&ends));
     let exact = written(&header, &changes, &patch, &ends, |line| name_at(a.document(), line));
     let text = match options.form {
         DiffForm::Exact => exact,
@@ -175,6 +176,12 @@ pub(super) fn written(
         text.push_str(&exact::write(&steps, name_at));
     }
     text
+}
+
+/// That lines end otherwise than before.
+pub(super) fn line_ends(PatchEnds { before, after }: &PatchEnds) -> Option<Row> {
+    let (before, after) = (before.line_ends.clone()?, after.line_ends.clone()?);
+    (before != after).then(|| Row { path: vec!["Line ends".to_owned()], before, after })
 }
 
 /// The text of a delta up to its changes.

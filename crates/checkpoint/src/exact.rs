@@ -16,25 +16,49 @@ pub(super) struct PatchEnds {
     pub(super) after: End,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct End {
     pub(super) lines: usize,
     pub(super) fingerprint: String,
+    /// How the lines end, where that is said.
+    pub(super) line_ends: Option<String>,
 }
 
 impl End {
     pub(super) fn of(document: &Document) -> Self {
-        Self { lines: document.line_count(), fingerprint: document.lines.fingerprint() }
+        let (lines, fingerprint) = (document.line_count(), document.lines.fingerprint());
+        Self { lines, fingerprint, line_ends: None }
     }
 }
 
+/// The same lines are the same document, whatever ends them.
+impl PartialEq for End {
+    fn eq(&self, other: &Self) -> bool {
+        (self.lines, &self.fingerprint) == (other.lines, &other.fingerprint)
+    }
+}
+
+impl Eq for End {}
+
 impl PatchEnds {
+    /// The ends of a patch between two documents. How lines end is said where one of them is not in
+    /// canonical form.
+    pub(super) fn between(before: &Document, after: &Document) -> Self {
+        let is_canonical = |document: &Document| document.text() == document.canonical();
+        let are_said = !is_canonical(before) || !is_canonical(after);
+        let of = |document: &Document| {
+            let line_ends = are_said.then(|| document.lines.ends());
+            End { line_ends, ..End::of(document) }
+        };
+        Self { before: of(before), after: of(after) }
+    }
+
     pub(super) fn write(&self) -> String {
-        let Self { before, after } = self;
-        format!(
-            "{} lines `{}` become {} `{}`.",
-            before.lines, before.fingerprint, after.lines, after.fingerprint
-        )
+        let of = |end: &End, lines: &str| {
+            let said = end.line_ends.as_ref().map(|ends| format!(" ({ends})")).unwrap_or_default();
+            format!("{}{lines} `{}`{said}", end.lines, end.fingerprint)
+        };
+        format!("{} become {}.", of(&self.before, " lines"), of(&self.after, ""))
     }
 
     /// Whether a text begins as one that [`PatchEnds::write`] wrote, whole or not.
@@ -52,10 +76,14 @@ impl PatchEnds {
 
 fn end(text: &str) -> Option<End> {
     let (lines, rest) = text.trim().split_once(" `")?;
-    let fingerprint = rest.strip_suffix('`')?;
+    let (fingerprint, ends) = rest.split_once('`')?;
+    let line_ends = match ends {
+        "" => None,
+        ends => Some(ends.strip_prefix(" (")?.strip_suffix(')')?.to_owned()),
+    };
     let is_hex = fingerprint.bytes().all(|b| b.is_ascii_hexdigit());
-    let lines = lines.parse().ok()?;
-    (is_hex && !fingerprint.is_empty()).then(|| End { lines, fingerprint: fingerprint.to_owned() })
+    let (lines, fingerprint) = (lines.parse().ok()?, fingerprint.to_owned());
+    (is_hex && !fingerprint.is_empty()).then_some(End { lines, fingerprint, line_ends })
 }
 
 /// A step of a patch; lines count from zero.

@@ -22,6 +22,13 @@ struct Span {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// How a line may end, with what that is called.
+const ENDS: [(&str, &str); 4] = [("\n", "LF"), ("\r\n", "CRLF"), ("\r", "CR"), ("", "none")];
+
+fn name_of(end: &str) -> &'static str {
+    ENDS.iter().find_map(|(known, name)| (*known == end).then_some(*name)).unwrap_or("none")
+}
+
 impl Lines {
     /// Linear in the text.
     pub(super) fn new(text: String) -> Self {
@@ -92,6 +99,61 @@ impl Lines {
             "" => "\n",
             end => end,
         }
+    }
+
+    /// The line at `index` with its end, and with byte order marks where it is the first.
+    pub(super) fn whole(&self, index: usize) -> Option<&str> {
+        let span = self.spans.get(index)?;
+        self.text.get(if index == 0 { 0 } else { span.start }..span.next)
+    }
+
+    /// How the lines end, in words: `CRLF, 9 none`. First `BOM` for each byte order mark, then how
+    /// lines end, then the numbers of those that end otherwise.
+    pub(super) fn ends(&self) -> String {
+        let usual = self.usual_end();
+        let marks = self.start / BYTE_ORDER_MARK.len_utf8();
+        let mut words = vec!["BOM".to_owned(); marks];
+        words.push(name_of(usual).to_owned());
+        let mut at = 0;
+        while at < self.len() {
+            let (first, end) = (at, self.end(at));
+            while at < self.len() && self.end(at) == end {
+                at += 1;
+            }
+            if end != usual {
+                let last = if at > first + 1 { format!("-{at}") } else { String::new() };
+                words.push(format!("{}{last} {}", first + 1, name_of(end)));
+            }
+        }
+        words.join(", ")
+    }
+
+    /// The text with its lines ended as [`Lines::ends`] says of another; `None` where the words say
+    /// no such thing. Linear in both.
+    pub(super) fn ended(&self, words: &str) -> Option<String> {
+        let (mut text, mut usual, mut at) = (String::new(), "", 0);
+        for word in words.split(", ") {
+            let (lines, name) = word.rsplit_once(' ').unwrap_or(("", word));
+            if word == "BOM" {
+                text.push(BYTE_ORDER_MARK);
+                continue;
+            }
+            let end = ENDS.iter().find_map(|(end, known)| (*known == name).then_some(*end))?;
+            if lines.is_empty() {
+                usual = end;
+                continue;
+            }
+            let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+            if first <= at || last < first || last > self.len() {
+                return None;
+            }
+            (at..first - 1).for_each(|line| text.extend([self.get(line), usual]));
+            (first - 1..last).for_each(|line| text.extend([self.get(line), end]));
+            at = last;
+        }
+        (at..self.len()).for_each(|line| text.extend([self.get(line), usual]));
+        Some(text)
     }
 
     /// A fingerprint of what the lines say: the beginning of a BLAKE3 hash.
@@ -167,6 +229,22 @@ mod tests {
         let edited = [EditedLine::Kept(0), EditedLine::Kept(2), EditedLine::Kept(3)];
         let text = lines.rewritten(&edited);
         assert_eq!(Lines::new(text).iter().collect::<Vec<_>>(), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn ends_of_lines_come_back_from_their_words() {
+        let texts =
+            ["", "\n", "a\r\nb\rc\n\n", "\u{feff}\u{feff}a\nb", "a\rb\r\n\r\nc\rd", "\u{feff}"];
+        for text in texts {
+            let lines = Lines::new(text.to_owned());
+            let plain: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+            assert_eq!(Lines::new(plain).ended(&lines.ends()).as_deref(), Some(text), "{text:?}");
+        }
+        let lines = Lines::new("a\nb\n".to_owned());
+        assert_eq!(Lines::new("a\r\nb".to_owned()).ends(), "CRLF, 2 none");
+        for words in ["", "LFCR", "LF, 3 CR", "LF, 2 CR, 1 CR", "LF, 2-1 CR", "LF, x CR"] {
+            assert_eq!(lines.ended(words), None, "{words}");
+        }
     }
 
     #[test]

@@ -68,8 +68,23 @@ fn run_diff(args: &args::Diff) -> Outcome {
     let created = args.created.clone().or_else(of_after);
     let form = if args.bounded { DiffForm::Bounded } else { DiffForm::Exact };
     let options = DiffOptions::created(created.unwrap_or_else(now)).with_form(form);
-    let delta = diff(&before, &after, &options)?;
+    let delta = between(&before, &after, &options)?;
     print(args.common, delta.text(), || json::delta(&delta))
+}
+
+/// The delta from a checkpoint to another one.
+fn between(
+    before: &Checkpoint,
+    after: &Checkpoint,
+    options: &DiffOptions,
+) -> Outcome<CheckpointDelta> {
+    if before.id() == after.id() && before.text() == after.text() {
+        let id = before.id().unwrap_or_default();
+        let failure = Failure::new(format!("both are the checkpoint {id:?}: nothing changed"));
+        let failure = failure.hint("a delta leads from a checkpoint to a later one");
+        return Err(failure.into());
+    }
+    Ok(diff(before, after, options)?)
 }
 
 fn run_apply(args: &args::Apply) -> Outcome {
@@ -168,7 +183,8 @@ fn run_validate(args: &args::Validate) -> Outcome {
         return Ok(());
     }
     let count = counted(differences.len() as u64, "line");
-    let failure = Failure::new(format!("the delta gives another checkpoint: {count} differ"));
+    let failure =
+        Failure::new(format!("the delta gives another checkpoint: it differs in {count}"));
     failure.file(&args.after).hint("`-` is expected, `+` is what the delta gives").report();
     Err(Stop::Negative)
 }

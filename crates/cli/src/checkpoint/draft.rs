@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage::{
     ErrorKind,
-    checkpoint::{self, DiffOptions, ShrunkCheckpoint, diff},
+    checkpoint::{self, DiffOptions, ShrunkCheckpoint},
     json::Value,
     session::bridge::checkpoint::{Draft, DraftOptions},
     tokens::{self, TokenCounter},
@@ -55,7 +55,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
             let earlier = made(&earlier.unwrap_or_else(|| draft.clone()))?;
             let options =
                 args.created.as_ref().map_or_else(DiffOptions::default, DiffOptions::created);
-            let delta = diff(&earlier.checkpoint, &now.checkpoint, &options)?;
+            let delta = super::between(&earlier.checkpoint, &now.checkpoint, &options)?;
             if args.common.json {
                 out.json(json::delta(&delta))?;
             } else {

@@ -40,11 +40,10 @@ fn a_delta_is_computed_checked_and_applied() {
 }
 
 #[test]
-fn a_diff_ends_well_whether_or_not_the_documents_differ() {
-    let same = out(&["checkpoint", "diff", ONE, ONE, "--created", "2026-02-01T00:00:00Z"]);
-    assert!(same.contains("created: 2026-02-01T00:00:00Z") && same.contains("Nothing changes."));
-    let applied = run_with(&["checkpoint", "apply", ONE, "-"], same);
-    assert_eq!((applied.code, applied.out), (Some(0), text(ONE)));
+fn a_delta_from_a_checkpoint_to_itself_is_refused() {
+    let same = run(&["checkpoint", "diff", ONE, ONE, "--created", "2026-02-01T00:00:00Z"]);
+    assert_eq!((same.code, same.out.as_str()), (Some(2), ""), "{}", same.err);
+    assert!(same.err.contains("both are the checkpoint \"one\": nothing changed"), "{}", same.err);
     for time in ["soon", "2026-02-01 00:00:00Z", "2026-02-01T00:00:00"] {
         let wrong = run(&["checkpoint", "diff", ONE, TWO, "--created", time]);
         assert_eq!(wrong.code, Some(2), "{time}");
