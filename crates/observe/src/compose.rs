@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Account, Age, Form, Moment, ObservationInfo, OutlineEntry, Policy, Rank, RejectedAnswerInfo,
-    Summary, SummaryEnding, SummarySection,
+    Account, Age, Form, IgnoreReason, Moment, ObservationInfo, OutlineEntry, Policy, Rank,
+    RejectedAnswerInfo, Summary, SummaryEnding, SummarySection,
     shown::{self, LABEL_CHARS},
 };
 use crate::tokens::TokenCounter;
@@ -253,9 +253,11 @@ impl Composer<'_> {
         let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
         let readable = order.iter().filter(|info| info.damage.is_none());
         let updated = readable.map(|info| info.updated).reduce(Moment::latest);
-        let updated = updated.or_else(|| order.first().map(|_| self.now));
         let Some(updated) = updated else {
-            let nothing = "Nothing has been observed yet.";
+            let nothing = match order.first() {
+                None => "Nothing has been observed yet.",
+                Some(_) => "What was observed is damaged: when it was last updated is not known.",
+            };
             return Piece::plain(match self.policy.form {
                 Form::Sections => {
                     format!("## {heading}\n\n**Account:** {name}\n\n{nothing}\n")
@@ -302,15 +304,9 @@ impl Composer<'_> {
     fn aside_line(&self, info: &ObservationInfo) -> Option<Piece> {
         let aside = self.asides.iter().find(|aside| aside.name == info.name)?;
         let (what, name) = (aside.what(), shown::clean(&info.tool, NAME_CHARS));
-        Some(Piece::aged(aside.seen.age(self.now), |age| {
-            let age = match aside.count {
-                0 | 1 => age.short(),
-                count => format!("{count} times, the last {}", age.short()),
-            };
-            match self.policy.form {
-                Form::Sections => format!("- Not updated ({age}): {what}\n"),
-                Form::Short => format!("  Not updated in {name} ({age}): {what}\n"),
-            }
+        Some(self.aside(aside, |age| match self.policy.form {
+            Form::Sections => format!("- Not updated{age}: {what}\n"),
+            Form::Short => format!("  Not updated in {name}{age}: {what}\n"),
         }))
     }
 
@@ -319,17 +315,22 @@ impl Composer<'_> {
         let title = self.policy.rule_of(&aside.tool).and_then(|rule| rule.title.clone());
         let title = title.unwrap_or_else(|| title_of(&aside.tool));
         let (what, name) = (aside.what(), shown::clean(&aside.name, NAME_CHARS));
-        Piece::aged(aside.seen.age(self.now), |age| {
-            let age = match aside.count {
-                0 | 1 => age.short(),
-                count => format!("{count} times, the last {}", age.short()),
-            };
-            match self.policy.form {
-                Form::Sections => format!(
-                    "\n### {title} ({name} - not known)\n\n- No usable answer yet ({age}): {what}\n"
-                ),
-                Form::Short => format!("  No usable answer of {name} yet ({age}): {what}\n"),
-            }
+        self.aside(aside, |age| match self.policy.form {
+            Form::Sections => format!(
+                "\n### {title} ({name} - not known)\n\n- No usable answer yet{age}: {what}\n"
+            ),
+            Form::Short => format!("  No usable answer of {name} yet{age}: {what}\n"),
+        })
+    }
+
+    /// What `write` makes of the age of an answer that was set aside. Of a damaged one it is not known.
+    fn aside(&self, aside: &RejectedAnswerInfo, write: impl Fn(&str) -> String) -> Piece {
+        if aside.reason == IgnoreReason::Damaged {
+            return Piece::plain(write(""));
+        }
+        Piece::aged(aside.seen.age(self.now), |age| match aside.count {
+            0 | 1 => write(&format!(" ({})", age.short())),
+            count => write(&format!(" ({count} times, the last {})", age.short())),
         })
     }
 

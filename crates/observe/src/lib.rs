@@ -82,6 +82,8 @@ mod shown;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]
+mod sqlite_adopt;
+#[cfg(feature = "sqlite")]
 mod sqlite_checks;
 #[cfg(feature = "sqlite")]
 mod sqlite_copy;

@@ -1,6 +1,9 @@
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,7 +13,7 @@ use super::{
     ObservationStore, StoreReader, StoreWriter,
     sqlite_copy::{beside, open_read_only},
     sqlite_rows::Rows,
-    sqlite_schema::prepare,
+    sqlite_schema::{adopts, prepare},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -43,6 +46,9 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     connection: Mutex<Connection>,
     path: PathBuf,
+    /// What SQLite counts when others write, at which their rows were last looked for. `None` where
+    /// the file is only read.
+    looked_at: Option<AtomicI64>,
 }
 
 impl SqliteStore {
@@ -88,7 +94,20 @@ impl SqliteStore {
             Ok(connection)
         };
         let connection = open().map_err(|error| error.in_file(path))?;
-        Ok(Self { connection: Mutex::new(connection), path: path.to_owned() })
+        let looked_at = (!options.read_only).then(|| AtomicI64::new(i64::MIN));
+        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), looked_at })
+    }
+
+    /// Takes the rows of other programs for ours, where others wrote since the last time.
+    fn adopt(&self, connection: &mut Connection) -> Result<()> {
+        let Some(looked_at) = &self.looked_at else { return Ok(()) };
+        let version = connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        let version = version.map_err(|error| failed(&error))?;
+        if looked_at.load(Ordering::Relaxed) != version && adopts(connection, false)? {
+            adopts(connection, true)?;
+        }
+        looked_at.store(version, Ordering::Relaxed);
+        Ok(())
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -135,6 +154,7 @@ impl ObservationStore for SqliteStore {
     fn read(&self, job: &mut dyn FnMut(&dyn StoreReader) -> Result<()>) -> Result<()> {
         let mut connection = self.connection();
         let mut run = || -> Result<()> {
+            self.adopt(&mut connection)?;
             let transaction = connection.transaction().map_err(|error| failed(&error))?;
             job(&Rows(&transaction))
         };
@@ -145,6 +165,7 @@ impl ObservationStore for SqliteStore {
     fn write(&self, job: &mut dyn FnMut(&mut dyn StoreWriter) -> Result<()>) -> Result<()> {
         let mut connection = self.connection();
         let mut run = || -> Result<()> {
+            self.adopt(&mut connection)?;
             // A transaction that begins by reading cannot wait for another writer when it writes.
             let transaction = connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)

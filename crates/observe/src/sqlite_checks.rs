@@ -58,14 +58,8 @@ pub(super) fn number(number: impl Into<Option<i64>>) -> ValueRef<'static> {
 impl Rows<'_> {
     /// Gives rows that have none their checksums, as of a file of an older version.
     pub(super) fn seal(&self) -> Result<()> {
-        for (table, columns, check) in [
-            ("game_state_snapshots", FACTS, "facts_check"),
-            ("game_state_snapshots", "username, tool_name, outline", "outline_check"),
-            ("game_state_snapshots", "username, tool_name, ages, content", "content_check"),
-            ("game_state_figures", "tool_name, figures", "row_check"),
-        ] {
-            self.seal_table(table, columns, check)?;
-        }
+        self.seal_snapshots()?;
+        self.seal_table("game_state_figures", "tool_name, figures", "row_check")?;
         self.run(
             "UPDATE game_state_accounts SET observations = (SELECT count(*) \
              FROM game_state_snapshots \
@@ -80,11 +74,23 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Gives rows of observations that have none their checksums.
+    pub(super) fn seal_snapshots(&self) -> Result<()> {
+        for (columns, check) in [
+            (FACTS, "facts_check"),
+            ("username, tool_name, outline", "outline_check"),
+            ("username, tool_name, ages, content", "content_check"),
+        ] {
+            self.seal_table("game_state_snapshots", columns, check)?;
+        }
+        Ok(())
+    }
+
     fn seal_table(&self, table: &str, columns: &str, check: &str) -> Result<()> {
         let count = columns.split(',').count();
-        let rows: Vec<i64> = self.rows(&format!("SELECT rowid FROM {table}"), [], |row| {
-            row.get(0).map_err(|error| failed(&error))
-        })?;
+        let sql = format!("SELECT rowid FROM {table} NOT INDEXED WHERE {check} = ''");
+        let rows: Vec<i64> =
+            self.rows(&sql, [], |row| row.get(0).map_err(|error| failed(&error)))?;
         for rowid in rows {
             let sql = format!("SELECT {columns} FROM {table} WHERE rowid = ?1");
             let sum = self.row(&sql, [rowid], |row| {

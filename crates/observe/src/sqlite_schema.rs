@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{SqliteOptions, sqlite::failed, sqlite_copy::copy_of, sqlite_rows::Rows};
+use super::{
+    SqliteOptions, sqlite::failed, sqlite_adopt::TRIGGER, sqlite_copy::copy_of, sqlite_rows::Rows,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// What tells such a database from others: "aiob".
@@ -72,17 +74,10 @@ CREATE TABLE game_state_totals (
 );
 ";
 
-/// From the table of the specification, as it stands there, to that of version 2.
+/// From the table of the specification, as it stands there, to rows of another program in ours.
 const FROM_SPECIFICATION: &str = "
-INSERT INTO game_state_snapshots
-    (id, username, tool_name, game_tick, captured_at, updated_tick, updated_at, since_tick,
-    since_at, tool, bytes, content)
-SELECT id, username, tool_name, game_tick, captured_at, game_tick, captured_at * 1000, game_tick,
-    captured_at * 1000, tool_name, length(CAST(content AS BLOB)), content
-FROM game_state_snapshots_old;
-INSERT INTO game_state_accounts (username, created_at, created_tick, latest_at, latest_tick)
-SELECT username, min(captured_at) * 1000, min(game_tick), max(captured_at) * 1000, max(game_tick)
-FROM game_state_snapshots_old GROUP BY username;
+INSERT INTO game_state_snapshots (id, username, tool_name, game_tick, captured_at, content)
+SELECT id, username, tool_name, game_tick, captured_at, content FROM game_state_snapshots_old;
 DROP TABLE game_state_snapshots_old;
 ";
 
@@ -112,15 +107,14 @@ pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Re
     // In one transaction: what another process makes meanwhile is there whole or not at all.
     let found = FoundObservation::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
     if options.read_only {
-        return match found.state()? {
-            State::Current => Ok(()),
-            State::Empty | State::Specification | State::Unchecked => {
-                // What is only read is brought up to date in memory.
-                *connection = copy_of(connection)?;
-                migrate(connection)?;
-                connection.pragma_update(None, "query_only", true).map_err(|error| failed(&error))
-            }
-        };
+        if found.state()? == State::Current && !adopts(connection, false)? {
+            return Ok(());
+        }
+        // What is only read is brought up to date in memory.
+        *connection = copy_of(connection)?;
+        migrate(connection)?;
+        adopts(connection, true)?;
+        return connection.pragma_update(None, "query_only", true).map_err(|error| failed(&error));
     }
     found.state()?;
     write_ahead(connection)?;
@@ -137,7 +131,21 @@ pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Re
     if found.state()? != State::Current {
         migrate(connection)?;
     }
-    Ok(())
+    connection.execute_batch(TRIGGER).map_err(|error| failed(&error))
+}
+
+/// Whether other programs wrote rows; takes them for ours where `is_written`.
+pub(super) fn adopts(connection: &mut Connection, is_written: bool) -> Result<bool> {
+    let begin =
+        if is_written { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
+    let transaction =
+        connection.transaction_with_behavior(begin).map_err(|error| failed(&error))?;
+    let are_foreign = Rows(&transaction).are_foreign()?;
+    if are_foreign && is_written {
+        Rows(&transaction).adopt()?;
+        transaction.commit().map_err(|error| failed(&error))?;
+    }
+    Ok(are_foreign)
 }
 
 /// Turns write-ahead logging on, which asks for the file alone: others may be doing the same.
@@ -169,13 +177,14 @@ fn migrate(connection: &mut Connection) -> Result<()> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| failed(&error))?;
     // Another process may have come first.
-    let script = match FoundObservation::of(&transaction)?.state()? {
+    let state = FoundObservation::of(&transaction)?.state()?;
+    let script = match state {
         State::Current => return Ok(()),
         State::Empty => TABLES.to_owned(),
         State::Specification => format!(
             "DROP INDEX IF EXISTS idx_game_state_username;
              ALTER TABLE game_state_snapshots RENAME TO game_state_snapshots_old;
-             {TABLES}{FROM_SPECIFICATION}"
+             {TABLES}"
         ),
         State::Unchecked => format!(
             "DROP INDEX IF EXISTS idx_game_state_username;
@@ -190,6 +199,10 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     );
     transaction.execute_batch(&script).map_err(|error| failed(&error))?;
     Rows(&transaction).seal()?;
+    if state == State::Specification {
+        transaction.execute_batch(FROM_SPECIFICATION).map_err(|error| failed(&error))?;
+        Rows(&transaction).adopt()?;
+    }
     transaction.commit().map_err(|error| failed(&error))
 }
 

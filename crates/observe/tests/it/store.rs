@@ -14,8 +14,8 @@ use std::{
 
 use afterimage_json::Value;
 use afterimage_observe::{
-    Error, ErrorKind, IgnoreReason, Moment, Observations, Outline, PlannedCall, Policy, Response,
-    SqliteOptions, SqliteStore, ToolCall, Verdict,
+    Error, ErrorKind, IgnoreReason, Millis, Moment, Observations, Outline, PlannedCall, Policy,
+    Response, SqliteOptions, SqliteStore, ToolCall, Verdict,
 };
 use observing::{Agent, galaxy, on_each_store, ship, spacemolt, status, tick, wall};
 
@@ -602,9 +602,103 @@ fn two_accounts(path: &Path) {
     other.calls("get_status", &status("Ben", 105, 70), tick(105));
 }
 
+/// Changes a row as damage of the disk does: nobody is told.
 fn change(path: &Path, sql: &str) {
-    let changed = rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap();
-    assert_eq!(changed, 1, "{sql}");
+    let file = rusqlite::Connection::open(path).unwrap();
+    file.execute_batch("DROP TRIGGER game_state_written_elsewhere").unwrap();
+    assert_eq!(file.execute(sql, []).unwrap(), 1, "{sql}");
+}
+
+#[test]
+fn a_summary_of_nothing_but_damage_says_no_age() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("state.db");
+    two_accounts(&path);
+    change(&path, "UPDATE game_state_snapshots SET captured_at = 1 WHERE username = 'Ben'");
+    let seen = open(&path).summary("Ben", tick(105), 500).unwrap();
+    assert!(
+        seen.text().contains("damaged: when it was last updated is not known"),
+        "{}",
+        seen.text()
+    );
+    assert!(!seen.text().contains("just now") && seen.sections()[0].is_damaged, "{}", seen.text());
+    // Nor does one of an answer beside it whose time is lost.
+    change(&path, "UPDATE game_state_asides SET info = '{}'");
+    let seen = open(&path).summary("Ada", tick(105), 500).unwrap();
+    let line = "- Not updated: the answer that was kept beside it is damaged\n";
+    assert!(seen.text().contains(line), "{}", seen.text());
+}
+
+#[test]
+fn rows_of_another_program_are_read_by_the_columns_of_the_specification() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("state.db");
+    two_accounts(&path);
+    // Another program has the file open beside ours.
+    let observations = open(&path);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let write = |verb: &str, row: &str, then: &str| {
+        let columns = "id, username, tool_name, content, game_tick, captured_at";
+        let sql = format!("{verb} INTO game_state_snapshots ({columns}) VALUES ({row}) {then}");
+        other.execute(&sql, []).unwrap();
+    };
+    let at = |millis: i64| Moment::at(Millis::new(millis));
+    let seen = |account: &str, tool: &str| {
+        let found = observations.get(account, tool).unwrap().unwrap();
+        (found.info.seen, found.content.to_string())
+    };
+    let times = [
+        ("1760000000", "41", at(1_760_000_000_000).on(41)),
+        ("1760000000.25", "NULL", at(1_760_000_000_250)),
+        ("1760000000500", "-3", at(1_760_000_000_500)),
+        ("'2025-10-09T08:53:20Z'", "'soon'", at(1_760_000_000_000)),
+        ("'2025-10-09T10:53:20.5+02:00'", "7.0", at(1_760_000_000_500).on(7)),
+        ("-90", "NULL", at(-90_000)),
+        ("0", "0", at(0).on(0)),
+        ("253402300799", "NULL", at(253_402_300_799)),
+    ];
+    for (row, (time, tick, moment)) in times.iter().enumerate() {
+        write(
+            "INSERT",
+            &format!("'{row}', 'Cy', 'get_{row}', '{{\"n\":{row}}}', {tick}, {time}"),
+            "",
+        );
+        assert_eq!(
+            seen("Cy", &format!("get_{row}")),
+            (*moment, format!("{{\"n\":{row}}}")),
+            "{time}"
+        );
+    }
+    assert_eq!(observations.infos("Cy").unwrap().len(), times.len());
+    // The highest tick of the account counts where nobody says one.
+    let summary = observations.summary("Cy", at(1_760_000_060_000), 2_000).unwrap();
+    assert!(summary.text().contains("(get_0 - just now)"), "{}", summary.text());
+    assert!(summary.text().contains("(get_1 - 59 seconds ago)"), "{}", summary.text());
+    // A row of ours is written anew in each of the ways in which programs do that.
+    write("INSERT OR REPLACE", "'x', 'Ada', 'get_map', '[7]', 108, 1760000000", "");
+    assert_eq!(seen("Ada", "get_map").1, "[7]");
+    let known = "ON CONFLICT(username, tool_name) DO UPDATE SET content = excluded.content, \
+                 game_tick = excluded.game_tick, captured_at = excluded.captured_at";
+    write("INSERT", "'y', 'Ada', 'get_status', 'calm', 109, 1760000001", known);
+    assert_eq!(seen("Ada", "get_status"), (at(1_760_000_001_000).on(109), "\"calm\"".to_owned()));
+    let summary = observations.summary("Ada", tick(110), 500).unwrap();
+    assert!(summary.text().contains("(get_status - 1 tick ago)"), "{}", summary.text());
+    assert!(!summary.text().contains("damaged"), "{}", summary.text());
+    // What says no time is told, and the rest is read.
+    write("INSERT", "'z', 'Cy', 'get_z', '{}', 1, 'yesterday'", "");
+    let infos = observations.infos("Cy").unwrap();
+    assert_eq!(infos.iter().filter(|info| info.damage.is_some()).count(), 1);
+    assert_eq!(observations.get("Cy", "get_z").unwrap_err().kind(), ErrorKind::Damaged);
+    other.execute("DELETE FROM game_state_snapshots WHERE tool_name = 'get_z'", []).unwrap();
+    write("INSERT", "'a', 'Cy', 'get_a', '{}', 1, 1760000000", "");
+    SqliteStore::open(&path).unwrap().check().unwrap();
+    // Where nothing is written, in memory.
+    write("INSERT", "'b', 'Dee', 'get_b', '{\"n\":1}', 1, 1760000000", "");
+    drop(observations);
+    let before = fs::read(&path).unwrap();
+    let reading = Observations::open_read_only(&path, spacemolt()).unwrap();
+    assert_eq!(&*reading.get("Dee", "get_b").unwrap().unwrap().content, "{\"n\":1}");
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]
@@ -776,7 +870,9 @@ fn a_row_that_is_damaged_is_an_error_that_names_it() {
     let before = summary().unwrap();
     let set = |column: &str, text: &str| {
         let sql = format!("UPDATE game_state_snapshots SET {column} = ?1");
-        rusqlite::Connection::open(&path).unwrap().execute(&sql, [text]).unwrap();
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.execute_batch("DROP TRIGGER IF EXISTS game_state_written_elsewhere").unwrap();
+        file.execute(&sql, [text]).unwrap();
     };
     // What follows from the payload is made anew.
     for outline in ["{oops", "[]", "{\"entries\":7}", ""] {
