@@ -32,18 +32,24 @@ impl Payload {
         if bytes.is_empty() {
             return Self::Absent;
         }
-        match bytes::unpacked(bytes) {
+        let sent = bytes.len();
+        match bytes::unpacked(bytes, sent) {
             Ok(bytes) => Self::of_text(BodyText::of_bytes(&bytes)),
             Err(reason) => Self::Unreadable(reason),
         }
     }
 
-    /// As [`Payload::of_bytes`], of bytes that somebody else holds. `text` makes a text of them.
+    /// As [`Payload::of_bytes`], of bytes that somebody else holds, and that were sent in so many.
+    /// `text` makes a text of them.
     #[cfg(feature = "record")]
-    pub(super) fn of_slice(held: &[u8], text: impl FnOnce(&[u8]) -> Option<BodyText>) -> Self {
+    pub(super) fn of_slice(
+        held: &[u8],
+        sent: usize,
+        text: impl FnOnce(&[u8]) -> Option<BodyText>,
+    ) -> Self {
         match held {
             [] => Self::Absent,
-            held if bytes::is_packed(held) => match bytes::unpacked(held.to_vec()) {
+            held if bytes::is_packed(held) => match bytes::unpacked(held.to_vec(), sent) {
                 Ok(bytes) => Self::of_text(text(&bytes)),
                 Err(reason) => Self::Unreadable(reason),
             },

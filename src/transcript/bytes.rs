@@ -1,14 +1,24 @@
 //! Bytes that are packed or encoded: gzip and zstd by their first bytes, UTF-16 by its mark, base64.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::{
+    io::{self, BufRead, BufReader, Cursor, Read},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
-use crate::json::MAX_BYTES;
+use crate::json::most_unpacked;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// How often an input may be packed.
 const LEVELS: usize = 4;
+
+/// An input may unpack to so many bytes, and to so many for each of its own.
+const FREE: u64 = 16 << 20;
+const MOST_RATIO: u64 = 128;
 
 /// Why a build without the feature `traffic` does not read something.
 #[cfg(not(feature = "traffic"))]
@@ -19,15 +29,66 @@ const MISSING: &str = "this build reads no packed recordings: the feature `traff
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] for what is packed more than four times: a file can unpack to
-/// itself. [`io::ErrorKind::Unsupported`] for a packed input in a build without the feature
+/// itself; and for what unpacks to more than 16 MiB and 128 times the bytes that were read of it.
+/// [`io::ErrorKind::Unsupported`] for a packed input in a build without the feature
 /// `traffic`. Those of the input.
 pub fn decoded<'r>(input: impl BufRead + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
-    decoded_within(input, LEVELS)
+    let read = Arc::new(AtomicU64::new(0));
+    decoded_within(Counted { input, read: Arc::clone(&read) }, LEVELS, &read)
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(into)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.input.consume(count);
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+/// Refuses an input that unpacks to too much for what was read of it.
+struct Bounded<R> {
+    input: R,
+    given: u64,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(into)?;
+        self.given += count as u64;
+        let read = self.read.load(Ordering::Relaxed);
+        if self.given > FREE.saturating_add(read.saturating_mul(MOST_RATIO)) {
+            let message = format!(
+                "{read} packed bytes hold more than {MOST_RATIO} times as many and 16 MiB: if that \
+                 is right, unpack the file and read what comes of it"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
 }
 
 fn decoded_within<'r>(
     mut input: impl BufRead + Send + 'r,
     levels: usize,
+    read: &Arc<AtomicU64>,
 ) -> io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut head = Vec::new();
     // A pipe may give one byte at a time.
@@ -46,7 +107,8 @@ fn decoded_within<'r>(
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         };
         // What was packed may have a mark too.
-        return decoded_within(BufReader::new(unpacking(whole)?), levels);
+        let input = Bounded { input: unpacking(whole)?, given: 0, read: Arc::clone(read) };
+        return decoded_within(BufReader::new(input), levels, read);
     }
     Ok(match order {
         Some(order) => {
@@ -75,17 +137,21 @@ fn unpacking<'r>(_input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read + 
     Err(io::Error::new(io::ErrorKind::Unsupported, MISSING))
 }
 
-/// The bytes of a body, unpacked where they are packed; else why they cannot be.
-pub(super) fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+/// The bytes of a body, unpacked where they are packed; else why they cannot be. The body was sent
+/// in so many bytes.
+pub(super) fn unpacked(bytes: Vec<u8>, sent: usize) -> Result<Vec<u8>, String> {
     if !is_packed(&bytes) {
         return Ok(bytes);
     }
     let mut whole = Vec::new();
     let input = unpacking(bytes.as_slice()).map_err(|error| error.to_string())?;
     // A small body may unpack to any size.
-    let read = input.take(MAX_BYTES as u64 + 1).read_to_end(&mut whole);
+    let most = most_unpacked(sent);
+    let read = input.take(most as u64 + 1).read_to_end(&mut whole);
     match read {
-        Ok(read) if read > MAX_BYTES => Err("a body that unpacks to more than 256 MiB".to_owned()),
+        Ok(read) if read > most => {
+            Err(format!("a body of {sent} bytes that unpacks to more than {most}"))
+        }
         Ok(_) => Ok(whole),
         Err(error) => Err(format!("a packed body that cannot be unpacked: {error}")),
     }
@@ -216,13 +282,26 @@ mod tests {
             let half = packed.get(..packed.len() / 2).unwrap();
             let cut = decoded(half).and_then(|mut input| input.read_to_string(&mut String::new()));
             assert!(cut.is_err());
-            assert!(unpacked(half.to_vec()).is_err());
+            assert!(unpacked(half.to_vec(), half.len()).is_err());
         }
         let mut nested = zstd::encode_all(gzip.as_slice(), 1).unwrap();
         for _ in 2..LEVELS {
             nested = zstd::encode_all(nested.as_slice(), 1).unwrap();
         }
         assert!(read(&nested) == text);
+        // A small input may hold any size.
+        let zeros = vec![b' '; 64 << 20];
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(&zeros).unwrap();
+        let gzip = gzip.finish().unwrap();
+        for bomb in [zstd::encode_all(gzip.as_slice(), 1).unwrap(), gzip] {
+            let error = decoded(bomb.as_slice()).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+            assert!(error.to_string().contains("128 times as many and 16 MiB"), "{error}");
+            let sent = bomb.len();
+            let error = unpacked(bomb, sent).err();
+            assert!(error.is_none_or(|error| error.contains("unpacks to more than")));
+        }
         let deeper = zstd::encode_all(nested.as_slice(), 1).unwrap();
         let error = decoded(deeper.as_slice()).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Result,
-    json::{MAX_BYTES, Value},
+    json::{MAX_BYTES, Value, most_unpacked},
     record::{Exchange, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
 };
 
@@ -19,7 +19,6 @@ const FREE: u64 = 1 << 30;
 const MOST_RATIO: u64 = 1024;
 /// How many requests are at hand for those that go on from them: as many as conversations are followed.
 const KEPT: usize = 16;
-const MOST_UNPACKED: u64 = MAX_BYTES as u64;
 /// A recording of so many bytes is long; a shorter one where it is tested.
 const LONG: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 256 << 10 };
 /// So many exchanges of a long recording are unpacked ahead.
@@ -134,9 +133,10 @@ impl<'r> Reading<'r> {
         let texts = &mut self.texts;
         let text = |bytes: &[u8]| text_after(bytes, texts);
         let payload = match coding.filter(|_| !bytes.is_empty()) {
-            None => Payload::of_slice(bytes, text),
-            Some(coding) => match unpacked(bytes.to_vec(), &coding, MOST_UNPACKED) {
-                Ok(bytes) => Payload::of_slice(&bytes, text),
+            None => Payload::of_slice(bytes, bytes.len(), text),
+            // What the client packed repeats itself as a conversation does. All together have a limit.
+            Some(coding) => match unpacked(bytes.to_vec(), &coding, MAX_BYTES as u64) {
+                Ok(unpacked) => Payload::of_slice(&unpacked, bytes.len(), text),
                 Err(error) => Payload::Unreadable(error.message().to_owned()),
             },
         };
@@ -152,9 +152,9 @@ impl<'r> Reading<'r> {
             Ok(body) => body.into_parts(),
             Err(error) => return unreadable(error.message(), None),
         };
+        let (sent, most) = (bytes.len(), most_unpacked(bytes.len()) as u64);
         let coding = exchange.response_encoding().filter(|_| !bytes.is_empty());
-        let bytes = match coding.map(|coding| unpacked_start(bytes.clone(), &coding, MOST_UNPACKED))
-        {
+        let bytes = match coding.map(|coding| unpacked_start(bytes.clone(), &coding, most)) {
             None => bytes,
             Some(Ok((unpacked, None))) => unpacked,
             // Of an answer that broke off, what came before is read.
@@ -162,7 +162,7 @@ impl<'r> Reading<'r> {
             Some(Ok((_, Some(error))) | Err(error)) => return unreadable(error.message(), cut),
         };
         let whole = if cut.is_some() { without_half_character(&bytes) } else { &bytes };
-        (self.limited(Payload::of_slice(whole, BodyText::of_bytes)), cut)
+        (self.limited(Payload::of_slice(whole, sent, BodyText::of_bytes)), cut)
     }
 
     /// The payload, unless the bodies together are too long.

@@ -42,7 +42,9 @@ pub use number::Number;
 pub use object::Object;
 pub use path::{Path, PathElement};
 pub use places::{PlacedValue, children, children_after};
-pub use read::{FromJson, MAX_BYTES, MAX_DEPTH, mended_note, read, read_as, read_mended};
+pub use read::{
+    FromJson, MAX_BYTES, MAX_DEPTH, mended_note, most_unpacked, read, read_as, read_mended,
+};
 pub use value::Value;
 pub use write::{write_array, write_object, write_string};
 

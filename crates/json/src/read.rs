@@ -9,6 +9,12 @@ pub const MAX_DEPTH: usize = 128;
 /// The longest text that is read as one JSON value, in bytes: 256 MiB.
 pub const MAX_BYTES: usize = 256 << 20;
 
+/// The most bytes that so many packed ones may unpack to: 64 KiB and 128 times as many, and at most
+/// [`MAX_BYTES`]. What people and models write packs to a tenth or a thirtieth.
+pub fn most_unpacked(packed: usize) -> usize {
+    packed.saturating_mul(128).saturating_add(64 << 10).min(MAX_BYTES)
+}
+
 /// Reads one JSON value and nothing else.
 ///
 /// Runs in O(n) time and allocates the value alone.

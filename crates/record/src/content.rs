@@ -94,7 +94,7 @@ fn read(input: impl Read, coding: &str, most: u64) -> Result<(Vec<u8>, Option<Er
     // What came before an error is in `bytes`.
     let broken = input.read_to_end(&mut bytes).err().map(|error| unsound(coding, error));
     if bytes.len() as u64 > most {
-        let message = format!("expected a body that unpacks to {most} bytes at most");
+        let message = format!("expected a body that unpacks to {most} bytes at most, found more");
         return Err(Error::new(ErrorKind::Limit, message));
     }
     Ok((bytes, broken))
