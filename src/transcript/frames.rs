@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "expected a string, found a number (frame 2, at /timestamp)",
+                "expected a string, found 7 (frame 2, at /timestamp)",
                 "expected a facet, found nothing (frame 3, op 0, at /facet)",
                 "expected a frame (an object), found a number",
             ]
