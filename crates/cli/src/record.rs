@@ -48,6 +48,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Record) -> Outcome {
+    keep_out_of_dumps();
     // What cannot be read is told of when it is opened to be written.
     let before = Recording::open(&args.output).ok().flatten();
     let redaction = Redaction::of(&args.redaction, before.as_ref())?;
@@ -85,6 +86,17 @@ pub(crate) fn run(args: &Record) -> Outcome {
     };
     let reported = redaction.map_or(Ok(()), |redaction| redaction.report());
     first_stop(outcome, reported)
+}
+
+/// Keys pass through this process: no dump of its memory is written, and no other program of the user
+/// reads it. What it starts begins anew, and is as it would be.
+fn keep_out_of_dumps() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A system that refuses keeps what it had.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
 }
 
 /// How some of the clients are led that a command may run.
@@ -184,4 +196,17 @@ fn serve(wire: &Wire, variables: &[Variable]) -> Outcome {
     open_files::raise();
     let _ = wait.recv();
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+
+    use super::keep_out_of_dumps;
+
+    #[test]
+    fn keys_of_the_recorder_are_in_no_dump() {
+        keep_out_of_dumps();
+        assert_eq!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+    }
 }

@@ -20,7 +20,7 @@ use hyper_util::{
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tower_service::Service;
 
-use super::{MOST_HEADERS, passing::RequestBody, websocket};
+use super::{MOST_HEADERS, passing::RequestBody, proxy::ProxiedConnector, websocket};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a connection to a provider may take, its certificate checked: clients wait this long for
@@ -40,9 +40,9 @@ const WINDOW_OF_ALL: u32 = WINDOW * MOST_CALLS as u32;
 const MOST_HEADER_BYTES: u32 = 1 << 20;
 
 type Client = legacy::Client<Connector, RequestBody>;
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-pub(super) type Connector = ConnectTimeout<HttpsConnector<HttpConnector>>;
+pub(super) type Connector = ConnectTimeout<HttpsConnector<ProxiedConnector>>;
 
 /// Speaks HTTP/2 and HTTP/1.1, and checks certificates by those of the system.
 pub(super) struct Clients {
@@ -81,6 +81,7 @@ impl Clients {
         http.set_nodelay(true);
         http.set_connect_timeout(Some(connect));
         http.set_keepalive(Some(ALIVE));
+        let http = ProxiedConnector::from_env(http);
         let config = config(is_tls)?;
         let https = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
         let sockets = https().enable_http1().wrap_connector(http.clone());

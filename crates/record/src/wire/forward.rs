@@ -1,6 +1,6 @@
 //! Passes a request on, and its answer back.
 
-use std::{convert::Infallible, error::Error as _, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use hyper::{
@@ -9,12 +9,12 @@ use hyper::{
     ext::ReasonPhrase,
     header::{self, HeaderName, HeaderValue},
 };
-use hyper_util::client::legacy;
 
 use super::{
     KeyCheck, Route, Shared,
     guard::{self, Target},
     passing::{EndReceipt, PassingAnswer, RequestBody, ResponseBody},
+    unanswered::{UNCLEAR_LENGTH, unanswered},
     watched::Watch,
     websocket,
 };
@@ -114,6 +114,7 @@ async fn pass(
     let takes_trailers = takes_trailers(&parts.headers);
     let has_body = parts.method != Method::HEAD;
     let start = Start { method: parts.method.as_str().to_owned(), ..start };
+    let provider = start.provider.clone();
     let (of_request, mut recorder) = shared.recorder.exchange(start);
     parts.uri = uri;
     parts.headers = passed_headers(parts.headers);
@@ -127,10 +128,14 @@ async fn pass(
     let (mut head, body) = match call.send(Request::from_parts(parts, body)).await {
         Ok(response) => response.into_parts(),
         Err(error) => {
-            let reason = unanswered(&error);
+            let (status, reason) = match unsent.broken() {
+                Some(reason) => (StatusCode::BAD_REQUEST, reason.into()),
+                None => (StatusCode::BAD_GATEWAY, unanswered(&error)),
+            };
+            shared.tell_unanswered(&provider, &reason);
             unsent.record().await;
-            EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
-            return refused((StatusCode::BAD_GATEWAY, reason));
+            EndReceipt::end(&mut recorder, Some(&reason), &shared.patience).await;
+            return refused((status, &reason));
         }
     };
     recorder.head(head.status.as_u16(), written(&head.headers));
@@ -168,10 +173,6 @@ fn takes_trailers(headers: &HeaderMap) -> bool {
         .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
-/// What is said of an answer whose end cannot be known.
-const UNCLEAR_LENGTH: &str =
-    "the upstream sent lengths of its answer that differ, or are no numbers";
-
 /// Leaves one length in the headers of an answer, where they have some; none where a coding tells its
 /// end.
 ///
@@ -195,29 +196,6 @@ fn settle_length(headers: &mut HeaderMap) -> Result<(), &'static str> {
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
     Ok(())
-}
-
-/// Why there is no answer.
-pub(super) fn unanswered(error: &legacy::Error) -> &'static str {
-    if error.is_connect() {
-        "the upstream cannot be reached"
-    } else if has_unclear_length(error) {
-        UNCLEAR_LENGTH
-    } else {
-        "the upstream gave no answer of HTTP"
-    }
-}
-
-/// Whether the lengths of an answer kept it from being read. Its words alone tell.
-fn has_unclear_length(error: &legacy::Error) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if error.to_string() == "invalid content-length parsed" {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }
 
 /// The headers of a request that go on to the provider.

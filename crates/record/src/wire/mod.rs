@@ -34,6 +34,8 @@ mod guard;
 mod interrupt;
 mod lingering;
 mod passing;
+mod proxy;
+mod unanswered;
 mod upstream;
 mod watched;
 pub mod websocket;
@@ -147,6 +149,13 @@ struct Shared {
 }
 
 impl Shared {
+    /// Tells why there is no answer, where that is not the provider's own affair.
+    fn tell_unanswered(&self, route: &str, reason: &str) {
+        if unanswered::is_told(reason) {
+            self.tell(route, reason);
+        }
+    }
+
     /// Tells what went wrong with a route, once.
     fn tell(&self, route: &str, what: &str) {
         let text = format!("{route}: {what}");

@@ -1,10 +1,12 @@
 //! Bodies that are recorded as they pass.
 
 use std::{
+    error::Error as _,
     future::poll_fn,
+    io,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
@@ -41,10 +43,12 @@ struct PassingRequest {
     recorder: RequestRecorder,
     watch: Watch,
     is_over: bool,
+    /// What its client did wrong.
+    broken: Arc<OnceLock<&'static str>>,
 }
 
-/// What nobody took of the body of a request.
-pub(super) struct UnsentBody(oneshot::Receiver<PassingRequest>);
+/// What nobody took of the body of a request, and how its client broke it.
+pub(super) struct UnsentBody(oneshot::Receiver<PassingRequest>, Arc<OnceLock<&'static str>>);
 
 impl RequestBody {
     pub(super) fn new(
@@ -52,11 +56,14 @@ impl RequestBody {
         recorder: RequestRecorder,
         watch: Watch,
     ) -> (Self, UnsentBody) {
-        let mut passing = PassingRequest { body, recorder, watch, is_over: false };
+        let broken = Arc::<OnceLock<_>>::default();
+        let of_passing = Arc::clone(&broken);
+        let mut passing =
+            PassingRequest { body, recorder, watch, is_over: false, broken: of_passing };
         // Nobody asks an empty body for its end.
         passing.end_if(passing.body.is_end_stream());
         let (unsent, rest) = oneshot::channel();
-        (Self { passing: Some(passing), unsent: Some(unsent) }, UnsentBody(rest))
+        (Self { passing: Some(passing), unsent: Some(unsent) }, UnsentBody(rest, broken))
     }
 }
 
@@ -78,7 +85,10 @@ impl PassingRequest {
         {
             self.recorder.push(data);
         }
-        self.is_over |= matches!(frame, Some(Err(_)));
+        if let Some(Err(error)) = &frame {
+            self.is_over = true;
+            let _ = self.broken.set(broken(error));
+        }
         // Behind trailers nobody asks for the end.
         let is_last = match &frame {
             None => true,
@@ -90,7 +100,24 @@ impl PassingRequest {
     }
 }
 
+/// What a client did wrong that is no failure of its provider.
+fn broken(error: &hyper::Error) -> &'static str {
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let kind = source.map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+            "the client sent a body that is no HTTP"
+        }
+        _ => "the client broke its request off",
+    }
+}
+
 impl UnsentBody {
+    /// How the client broke its request, if it did.
+    pub(super) fn broken(&self) -> Option<&'static str> {
+        self.1.get().copied()
+    }
+
     /// Records what the client still sends of a request that no provider answers: as much as is
     /// stored of one, and as comes soon.
     pub(super) async fn record(self) {

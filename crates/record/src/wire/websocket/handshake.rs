@@ -25,6 +25,7 @@ use crate::{
         client::Connector,
         forward,
         passing::{EndReceipt, PassingAnswer, ResponseBody},
+        unanswered::unanswered,
         watched::Watch,
     },
 };
@@ -69,9 +70,10 @@ pub(in crate::wire) async fn pass(
         Ok(answer) => answer,
         Err(error) => {
             watch.next_request();
-            let reason = forward::unanswered(&error);
-            EndReceipt::end(&mut recorder, Some(reason), &shared.patience).await;
-            return forward::refused((StatusCode::BAD_GATEWAY, reason));
+            let reason = unanswered(&error);
+            shared.tell_unanswered(&start.provider, &reason);
+            EndReceipt::end(&mut recorder, Some(&reason), &shared.patience).await;
+            return forward::refused((StatusCode::BAD_GATEWAY, &reason));
         }
     };
     recorder.head(answer.status().as_u16(), forward::written(answer.headers()));

@@ -69,6 +69,30 @@ fn garbage_is_no_answer() {
 }
 
 #[test]
+fn what_a_client_sends_wrong_is_no_failure_of_the_provider() {
+    let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    for (body, reason) in [
+        (
+            "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+            "the client sent a body that is no HTTP",
+        ),
+        ("Transfer-Encoding: chunked\r\n\r\n5\r\n{}", "the client broke its request off"),
+        ("Content-Length: 9\r\n\r\n{}", "the client broke its request off"),
+    ] {
+        let mut recorded = Recorded::of(&provider);
+        let mut stream = recorded.connect();
+        let head = recorded.head("POST", "/responses");
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // It is answered where it is still there.
+        let got = Message::read(&mut BufReader::new(stream));
+        assert!(got.is_none_or(|got| got.line.is_empty() || got.status() == 400), "{body}");
+        recorded.stop();
+        assert_eq!(recorded.wait_for_cut(), reason, "{body}");
+    }
+}
+
+#[test]
 fn an_answer_with_two_lengths_is_told_as_what_it_is() {
     let reason = "the upstream sent lengths of its answer that differ, or are no numbers";
     for (method, head) in [

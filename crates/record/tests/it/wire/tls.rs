@@ -224,8 +224,22 @@ fn a_provider_with_tls_is_reached_in_http_2_where_its_certificate_is_sound() {
     let folder = scratch.path().join("another");
     let wire = Trusting::start(&folder, &file, &upstream);
     assert_eq!(wire.post("/responses").unwrap().status(), 502);
-    let cut = Outcome::Cut { reason: "the upstream cannot be reached".to_owned() };
-    assert_eq!(outcomes(&folder, 1), [cut]);
+    let refused = |why: &str| {
+        let reason = format!("the certificate of the upstream is refused: {why}");
+        [Outcome::Cut { reason }]
+    };
+    let unknown = "nobody signed it whom this system trusts; SSL_CERT_FILE names a file of those \
+                   who sign";
+    assert_eq!(outcomes(&folder, 1), refused(unknown));
+    drop(wire);
+
+    let folder = scratch.path().join("other-host");
+    let (trusted, config) = authority();
+    let address = self::provider(config);
+    fs::write(&file, trusted).unwrap();
+    let wire = Trusting::start(&folder, &file, &format!("https://127.0.0.1:{}", address.port()));
+    assert_eq!(wire.post("/responses").unwrap().status(), 502);
+    assert_eq!(outcomes(&folder, 1), refused("it is for another host"));
 }
 
 #[test]
