@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Api, Usage,
     body::Payload,
+    choices,
     interaction::Interaction,
     recorded::Asked,
     request_body::{ReadBodies, ReadBody},
@@ -146,6 +147,7 @@ pub(super) fn read(
     }
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
     let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
+    let asked_several = request.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1);
     Ok(Exchange {
         api,
         line: interaction.line,
@@ -159,7 +161,7 @@ pub(super) fn read(
         messages,
         unread,
         cut,
-        reply: response.map(|response| api.reply(response)),
+        reply: response.map(|response| api.reply(response, asked_several)),
         reply_id,
         usage,
         failure,
@@ -241,8 +243,8 @@ impl Api {
         streamed.response.as_object().is_some().then_some(streamed)
     }
 
-    /// The messages or items of a response.
-    pub(super) fn reply(self, response: Value) -> Vec<Value> {
+    /// The messages or items of a response; `asked_several` is whether alternatives were asked for.
+    pub(super) fn reply(self, response: Value, asked_several: bool) -> Vec<Value> {
         let Value::Object(mut response) = response else { return Vec::new() };
         let message = match self {
             Self::Responses => {
@@ -254,10 +256,7 @@ impl Api {
             Self::Messages => Some(Value::Object(response)),
             Self::Chat => match response.shift_remove("choices") {
                 Some(Value::Array(choices)) => {
-                    choices.into_iter().next().and_then(|choice| match choice {
-                        Value::Object(mut choice) => choice.shift_remove("message"),
-                        _ => None,
-                    })
+                    choices::message_of(choices, asked_several).map(Value::from)
                 }
                 _ => None,
             },

@@ -26,6 +26,7 @@ mod branches;
 mod bundle;
 mod bytes;
 mod chat;
+mod choices;
 mod claude_code;
 mod claude_web;
 mod cline;

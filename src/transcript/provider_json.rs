@@ -56,7 +56,7 @@ pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
         }
     };
     let (id, model) = (text("/id"), text("/model"));
-    let mut reply = api.reply(response);
+    let mut reply = api.reply(response, false);
     if api == Api::Messages {
         // The members of the response around the message are none of what it says.
         for message in &mut reply {

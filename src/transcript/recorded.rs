@@ -159,7 +159,7 @@ impl RecordedExchange {
         let response = self.api.response(&Payload::Text(Arc::clone(response).into()))?;
         let id = response.str_at("id")?.to_owned();
         let is_whole = self.failure.is_none() && self.cut.is_none();
-        Some(RecordedReply { id, items: self.api.reply(response), is_whole })
+        Some(RecordedReply { id, items: self.api.reply(response, false), is_whole })
     }
 
     /// Whether the provider was told to read the request and to generate nothing.

@@ -3,10 +3,8 @@
 //! A stream that broke off gives what had come so far, and says so; one that gave nothing but an
 //! error gives nothing.
 
-use std::collections::BTreeMap;
-
-use super::parts::take_text;
-use crate::json::{self, Object, ObjectExt, Value};
+use super::{choices::StreamedChoices, parts::take_text};
+use crate::json::{self, Object, ObjectExt, Value, object};
 
 /// A response that was put together from a stream.
 pub(super) struct StreamedResponse {
@@ -76,62 +74,51 @@ pub(super) fn error(stream: &str) -> Option<ErrorEvent> {
     })
 }
 
-/// A streamed chat completion as it would have been in one: its first choice, joined, with the id,
-/// the model and the usage that the stream tells.
+/// A streamed chat completion as it would have been in one: its choices, each of them joined, with
+/// the id, the model and the usage that the stream tells.
 pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
     let is_ended = stream
         .lines()
         .any(|line| line.strip_prefix("data:").is_some_and(|data| data.trim() == "[DONE]"));
     let mut is_whole = is_ended;
-    let mut message: Option<Object> = None;
-    let mut calls: BTreeMap<u64, Object> = BTreeMap::new();
+    let mut choices = StreamedChoices::default();
     let mut completion = Object::new();
-    for mut event in events(stream) {
-        if let Value::Object(event) = &mut event {
-            for key in ["id", "model", "usage"] {
-                completion.put_some(key, event.shift_remove(key).filter(|value| !value.is_null()));
-            }
+    for event in events(stream) {
+        let Value::Object(mut event) = event else { continue };
+        for key in ["id", "model", "usage"] {
+            completion.put_some(key, event.shift_remove(key).filter(|value| !value.is_null()));
         }
-        let choice = match &mut event {
-            Value::Object(event) => match event.get_mut("choices") {
-                Some(Value::Array(choices)) => choices.iter_mut().find(|choice| {
-                    choice.get("index").is_none_or(|index| index.as_u64() == Some(0))
-                }),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(Value::Object(choice)) = choice else { continue };
-        is_whole |= choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
-        let Some(Value::Object(mut delta)) = choice.shift_remove("delta") else { continue };
-        let message = message.get_or_insert_default();
-        if let Some(Value::Array(pieces)) = delta.shift_remove("tool_calls") {
-            for (position, piece) in pieces.into_iter().enumerate() {
-                let Value::Object(mut piece) = piece else { continue };
-                let index = piece.shift_remove("index").and_then(|index| index.as_u64());
-                join(calls.entry(index.unwrap_or(position as u64)).or_default(), piece);
-            }
+        let Some(Value::Array(list)) = event.shift_remove("choices") else { continue };
+        for (position, choice) in list.into_iter().enumerate() {
+            let Value::Object(choice) = choice else { continue };
+            is_whole |= choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
+            choices.add(choice, position);
         }
-        join(message, delta);
     }
-    let mut message = message?;
-    if !calls.is_empty() {
-        message.put("tool_calls", calls.into_values().map(Value::from).collect::<Value>());
-    }
-    if message.get("role").and_then(Value::as_str).is_none() {
-        message.put("role", "assistant");
-    }
-    let mut choice = Object::new();
-    choice.put("message", message);
-    completion.put("choices", Value::Array(vec![choice.into()]));
+    completion.put("choices", choices.end()?);
     Some(StreamedResponse { response: completion.into(), is_whole, is_ended })
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
-/// depth, and anything else is replaced.
-fn join(whole: &mut Object, delta: Object) {
+/// depth, and anything else is replaced. A content may begin as a text and go on as a list of parts,
+/// or the other way round.
+pub(super) fn join(whole: &mut Object, delta: Object) {
     for (key, piece) in delta {
         match (whole.get_mut(&key), piece) {
+            (Some(Value::Array(parts)), Value::String(text)) if key == "content" => {
+                match parts.last_mut() {
+                    Some(Value::Object(last)) if last.get("type") == Some(&"text".into()) => {
+                        let piece = [("text".to_owned(), Value::from(text))];
+                        join(last, Object::from_iter(piece));
+                    }
+                    _ => parts.extend(text_part(text)),
+                }
+            }
+            (Some(Value::String(text)), Value::Array(parts)) if key == "content" => {
+                let text = text_part(std::mem::take(text));
+                let parts: Vec<Value> = text.into_iter().chain(parts).collect();
+                whole.put(&key, parts);
+            }
             (Some(Value::String(text)), Value::String(piece)) => match key.as_str() {
                 "role" | "id" | "type" | "name" if *text == piece || piece.is_empty() => {}
                 "role" | "id" | "type" => *text = piece,
@@ -145,11 +132,17 @@ fn join(whole: &mut Object, delta: Object) {
     }
 }
 
+/// A text that stands in a list of parts, if it says anything.
+fn text_part(text: String) -> Option<Value> {
+    (!text.is_empty()).then(|| object! { "type": "text", "text": text }.into())
+}
+
 /// The message of a streamed response of the Messages API.
 pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
     let (mut is_whole, mut is_ended) = (false, false);
     let mut message: Option<Object> = None;
-    let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
+    // In the order in which they began: some gateways give all of them one index.
+    let mut blocks: Vec<Block> = Vec::new();
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -162,10 +155,11 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
             "message_start" => message = part("message"),
             "content_block_start" => {
                 let whole = part("content_block").unwrap_or_default();
-                blocks.insert(index, Block { whole, input: String::new() });
+                blocks.push(Block { index, whole, input: String::new() });
             }
             "content_block_delta" => {
-                if let (Some(block), Some(delta)) = (blocks.get_mut(&index), part("delta")) {
+                let block = blocks.iter_mut().rfind(|block| block.index == index);
+                if let (Some(block), Some(delta)) = (block, part("delta")) {
                     block.add(delta);
                 }
             }
@@ -188,11 +182,12 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
         }
     }
     let mut message = message?;
-    message.put("content", blocks.into_values().map(Block::end).collect::<Value>());
+    message.put("content", blocks.into_iter().map(Block::end).collect::<Value>());
     Some(StreamedResponse { response: message.into(), is_whole, is_ended })
 }
 
 struct Block {
+    index: u64,
     whole: Object,
     /// The JSON text of the input, as far as it has come.
     input: String,

@@ -117,6 +117,11 @@ impl WireReader {
         if is_failed {
             sink.skip("failed response");
         }
+        let further = reply.iter().flatten().filter(|_| api == Api::Chat);
+        let further = further.filter_map(|message| message.get("choices")?.as_array()).flatten();
+        if further.count() > 0 {
+            sink.note(line, "an answer has further choices, which are kept beside the first");
+        }
         let reply: Vec<Arc<Value>> = reply.unwrap_or_default().into_iter().map(Arc::new).collect();
         for item in reply.iter().filter(|item| items::has_outcome(item)) {
             if let Some(id) = item.str_at("id") {
