@@ -1,4 +1,4 @@
-//! Requests that name an earlier response. The provider has what came before them, and so has the
+//! Requests that name an earlier response, or a conversation that the provider keeps. The provider has what came before them, and so has the
 //! recording, where it holds that response and the request for it.
 
 use std::{
@@ -11,11 +11,8 @@ use super::Provenance;
 use crate::{
     id::FrameSeq,
     json::{self, PlacedValue, Value},
-    transcript::{Api, RecordedExchange},
+    transcript::{Api, CONVERSATION, PREVIOUS, RecordedExchange},
 };
-
-/// The member of a request that names the response before it.
-const PREVIOUS: &str = "previous_response_id";
 
 /// What the requests of a recording go on from, by their indexes.
 #[derive(Debug, Default)]
@@ -57,8 +54,7 @@ struct Reply {
 impl Chains {
     /// The chains of a recording. Parses the answers of the Responses API where a request names one.
     pub(super) fn of(recorded: &[&RecordedExchange]) -> Self {
-        let named = |index: usize| Some((index, recorded.get(index)?.asked.previous.clone()?));
-        let named: Vec<(usize, Arc<str>)> = (0..recorded.len()).filter_map(named).collect();
+        let named = named(recorded);
         let mut chains = Self::default();
         if named.is_empty() {
             return chains;
@@ -161,12 +157,29 @@ impl Chains {
     }
 }
 
+/// The exchanges that go on from a response, and its id: they name it, or a conversation that the
+/// provider keeps, to which it was the last answer before them.
+fn named(recorded: &[&RecordedExchange]) -> Vec<(usize, Arc<str>)> {
+    let mut last: HashMap<&str, Arc<str>> = HashMap::new();
+    let mut named = Vec::new();
+    for (index, exchange) in recorded.iter().enumerate() {
+        let kept = exchange.asked.conversation.as_deref();
+        let before = kept.and_then(|kept| last.get(kept));
+        named.extend(exchange.asked.previous.as_ref().or(before).map(|id| (index, Arc::clone(id))));
+        if let Some((kept, reply)) = kept.zip(kept.and_then(|_| exchange.reply())) {
+            last.insert(kept, reply.id.into());
+        }
+    }
+    named
+}
+
 /// The frames of the messages that a request has itself: those that it goes on from come before.
 pub(super) fn own_frames(exchange: &RecordedExchange) -> Vec<Option<FrameSeq>> {
     let frames = &exchange.frames;
-    let own = match exchange.asked.previous {
-        Some(_) => Conversation::of(&exchange.request).items.len(),
-        None => frames.len(),
+    let own = if exchange.asked.goes_on() {
+        Conversation::of(&exchange.request).items.len()
+    } else {
+        frames.len()
     };
     frames.iter().skip(frames.len().saturating_sub(own)).copied().collect()
 }
@@ -204,7 +217,7 @@ impl<'b> Conversation<'b> {
         let input = Api::Responses.conversation_key();
         for member in &self.members {
             let key = member.key.as_deref();
-            if key == Some(PREVIOUS) && missing.is_none() {
+            if matches!(key, Some(PREVIOUS | CONVERSATION)) && missing.is_none() {
                 continue;
             }
             joined.push(if joined.is_empty() { '{' } else { ',' });

@@ -11,10 +11,98 @@ const PATHS: [(&str, Api); 3] = [
     ("/responses", Api::Responses),
 ];
 
+/// Requests for a count, or for later, by the ends of their paths.
+const HELPERS: [&str; 6] = [
+    "count_tokens",
+    "input_tokens",
+    "batches",
+    ":countTokens",
+    "count-tokens",
+    "count-tokens:rawPredict",
+];
+
+/// APIs of models that are not read: the end of a path, what the address holds besides, the name.
+const UNREAD: [(&str, &str, &str); 22] = [
+    (":generateContent", "aiplatform", "Vertex AI"),
+    (":streamGenerateContent", "aiplatform", "Vertex AI"),
+    (":rawPredict", "", "Vertex AI"),
+    (":streamRawPredict", "", "Vertex AI"),
+    (":predict", "aiplatform", "Vertex AI"),
+    (":serverStreamingPredict", "aiplatform", "Vertex AI"),
+    (":generateContent", "", "Gemini"),
+    (":streamGenerateContent", "", "Gemini"),
+    (".BidiGenerateContent", "", "Gemini Live"),
+    ("/invoke", "/model/", "Amazon Bedrock"),
+    ("/invoke-with-response-stream", "/model/", "Amazon Bedrock"),
+    ("/invoke-with-bidirectional-stream", "/model/", "Amazon Bedrock"),
+    ("/converse", "/model/", "Amazon Bedrock"),
+    ("/converse-stream", "/model/", "Amazon Bedrock"),
+    ("/api/chat", ":11434", "Ollama"),
+    ("/api/generate", ":11434", "Ollama"),
+    ("/chat", "cohere", "Cohere"),
+    ("/realtime", "/v1/", "OpenAI Realtime"),
+    ("/runs", "/threads/", "OpenAI Assistants"),
+    ("/v1/completions", "", "OpenAI Completions"),
+    ("/v1/complete", "", "Anthropic Text Completions"),
+    ("/generate_stream", "", "Text Generation Inference"),
+];
+
+/// Where others serve models of Anthropic's: the end of a path, and what stands before the model.
+const HOSTED: [(&str, &str); 4] = [
+    (":rawPredict", "/models/"),
+    (":streamRawPredict", "/models/"),
+    ("/invoke", "/model/"),
+    ("/invoke-with-response-stream", "/model/"),
+];
+
+fn path_of(uri: &str) -> &str {
+    uri.split(['?', '#']).next().unwrap_or_default()
+}
+
 /// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
 fn reaches_model(uri: &str) -> bool {
-    let path = uri.split(['?', '#']).next().unwrap_or_default();
-    !["count_tokens", "input_tokens", "batches"].iter().any(|end| path.ends_with(end))
+    !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
+}
+
+/// The model in an address at which others serve models of Anthropic's.
+pub(super) fn hosted_model(uri: &str) -> Option<&str> {
+    let path = path_of(uri);
+    HOSTED.iter().filter(|_| reaches_model(uri)).find_map(|(end, before)| {
+        let (_, model) = path.strip_suffix(end)?.rsplit_once(before)?;
+        Some(model)
+    })
+}
+
+/// The name of an API of models that is not read, by an address, or where that does not tell by the
+/// shape of a request: `Gemini`.
+pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
+    let path = path_of(uri);
+    if !reaches_model(uri) || Api::of_uri(uri).is_some() {
+        return None;
+    }
+    let is_one = |(end, holds, _): &&(&str, &str, &str)| path.ends_with(end) && uri.contains(holds);
+    if let Some((_, _, name)) = UNREAD.iter().find(is_one) {
+        return Some((*name).to_owned());
+    }
+    let request = request?;
+    let has_list = |key: &str, member: &str| {
+        let first = request.get(key).and_then(|list| list.at(0));
+        first.is_some_and(|first| first.get(member).is_some())
+    };
+    let has_model = request.str_at("model").is_some();
+    let is_chat = has_list("messages", "role");
+    match () {
+        () if has_model && is_chat && path.ends_with("/api/chat") => Some("Ollama".to_owned()),
+        () if is_chat
+            || has_list("contents", "parts")
+            || has_model && request.get("prompt").is_some() =>
+        {
+            let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+            let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or(path);
+            Some(format!("an unknown API at {path}"))
+        }
+        () => None,
+    }
 }
 
 /// An API that a request speaks.
@@ -72,6 +160,12 @@ impl Api {
             () if has_messages && uri.contains("/chat/completions") => Some(Self::Chat),
             () if has_messages && uri.contains("/messages") => Some(Self::Messages),
             () if has_input && uri.contains("/responses") => Some(Self::Responses),
+            () if has_messages
+                && hosted_model(uri).is_some()
+                && request.str_at("anthropic_version").is_some() =>
+            {
+                Some(Self::Messages)
+            }
             () => None,
         }
     }
@@ -80,7 +174,7 @@ impl Api {
     #[cfg(feature = "record")]
     pub(super) fn is_in_doubt(uri: &str) -> bool {
         let found = PATHS.iter().filter(|(path, _)| uri.contains(path)).count();
-        found > 1 && reaches_model(uri)
+        (found > 1 || hosted_model(uri).is_some()) && reaches_model(uri)
     }
 
     /// The API of a request to `uri`, a path or an address, where that alone tells it. Requests that

@@ -241,7 +241,8 @@ mod tests {
     fn check(events: &[&str], expected: &str) {
         let mut stream = String::new();
         for calls in events {
-            stream += &format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":{calls}}}}}]}}\n\n");
+            stream +=
+                &format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":{calls}}}}}]}}\n\n");
         }
         let completion = sse::chat_completion(&(stream + "data: [DONE]\n\n")).unwrap().response;
         let message = completion.pointer("/choices/0/message").unwrap();
@@ -261,8 +262,9 @@ mod tests {
                     r#"[{{{index}"id":"{id}","function":{{"name":"{name}","arguments":"{arguments}"}}}}]"#
                 )
             };
-            let more =
-                |arguments: &str| format!(r#"[{{{index}"function":{{"arguments":"{arguments}"}}}}]"#);
+            let more = |arguments: &str| {
+                format!(r#"[{{{index}"function":{{"arguments":"{arguments}"}}}}]"#)
+            };
             check(
                 &[&whole("a", "f", "{}"), &whole("b", "g", r#"{\"x\":1}"#)],
                 r#"a f({}) b g({"x":1})"#,
@@ -351,7 +353,11 @@ mod tests {
     #[test]
     fn parts_of_an_answer_in_several_choices_are_one_message_and_alternatives_are_not() {
         let text = r#"{"message":{"role":"assistant","content":"I will read it."}}"#;
-        let call = |id: &str| format!(r#"{{"message":{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}"}}]}}}}"#);
+        let call = |id: &str| {
+            format!(
+                r#"{{"message":{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}"}}]}}}}"#
+            )
+        };
         let (a, b) = (call("a"), call("b"));
         joined(
             &format!("[{text},{a},{b}]"),

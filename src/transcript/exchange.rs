@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Api, Usage,
+    Api, Usage, api,
     body::Payload,
     choices,
     interaction::Interaction,
@@ -101,9 +101,10 @@ impl ReadRequest {
         Ok(Self { api, head: Arc::new(request), messages, unread: None })
     }
 
-    /// A request of which nothing is known but that it was sent to a model: a recorder has such rows.
+    /// A request of which nothing is known but that it was sent to a model: recorders have such rows.
     fn unread(interaction: &Interaction) -> Option<Self> {
-        let api = Api::of_uri(&interaction.uri).filter(|_| interaction.is_recorded)?;
+        let is_row = interaction.is_recorded || interaction.is_posted;
+        let api = Api::of_uri(&interaction.uri).filter(|_| is_row)?;
         let reason = interaction.request.why_no_object("the request");
         let (head, messages) = Default::default();
         Some(Self { api, head, messages, unread: Some(reason) })
@@ -153,6 +154,9 @@ pub(super) fn read(
         line: interaction.line,
         asked: Asked::of_members(api, &request),
         model: text("model").or_else(|| {
+            if let Some(model) = api::hosted_model(&interaction.uri) {
+                return Some(model.to_owned());
+            }
             // Of a request that is not known the answer tells.
             let of_response = response.as_ref()?.str_at("model")?;
             unread.as_ref().map(|_| of_response.to_owned())

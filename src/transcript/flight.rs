@@ -56,7 +56,7 @@ pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Recorde
     let exchange = exchange.clone();
     let interaction = Reading::of(&recording).interaction(&exchange, line);
     let read = exchange::read(&interaction, &mut ReadBodies::default());
-    let alone = read.ok().filter(|read| read.asked.previous.is_none() && read.unread.is_none());
+    let alone = read.ok().filter(|read| !read.asked.goes_on() && read.unread.is_none());
     Ok(alone.map(|read| RecordedExchange::of(interaction, &read)))
 }
 
@@ -296,8 +296,14 @@ impl FlightReader {
                 }
             } else {
                 let Some(interaction) = unpacked(exchange, line) else { return };
-                if Api::of_uri(&interaction.uri).is_none() {
-                    sink.unlisted(&target(exchange));
+                let is_read = |uri: &str| {
+                    let body = || interaction.request.value().and_then(|body| Api::of(uri, &body));
+                    Api::of_uri(uri).or_else(body).is_some()
+                };
+                if !is_read(&interaction.uri) {
+                    if interaction.unread_api().is_none() {
+                        sink.unlisted(&target(exchange));
+                    }
                     unlisted.push(of_no_list(&interaction));
                 }
                 traffic.take(interaction, sink);

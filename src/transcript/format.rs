@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{
     Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot, frames,
-    gemini, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses,
+    gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses,
     swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
@@ -80,7 +80,7 @@ formats! {
         wire::WireReader::is_document, never, wire::WireReader::default();
     /// HTTP archives of browsers and proxies.
     Har "har" by "an object with a list `log.entries`":
-        wire::HarReader::is_document, never, wire::HarReader::default();
+        har::HarReader::is_document, never, har::HarReader::default();
     /// Spans and log records of OpenTelemetry, as OTLP writes them in JSON.
     Otlp "otlp" by "an object, or lines, with a list `resourceSpans` or `resourceLogs`":
         otlp::OtlpReader::is_one, otlp::OtlpReader::is_one, otlp::OtlpReader::default();

@@ -17,6 +17,9 @@ pub struct ImportReport {
     /// Requests of a recording that went to no model that is known, by method and path: `GET /models`.
     /// The first 200 of them, and `other`.
     pub unlisted: BTreeMap<String, u64>,
+    /// Requests to models that are not read, by the API or why: `Gemini`, `Amazon Bedrock`. They are
+    /// unknown records too. The first 200 of them, and `other`.
+    pub unread_requests: BTreeMap<String, u64>,
     /// Where the first exchange of a recording stands that still runs: those after it may get other
     /// numbers when it ends.
     pub running: Option<u64>,

@@ -1,7 +1,10 @@
 //! A request and its response as recorders write them down: in lists of interactions, in cassettes,
 //! in HAR archives. All become one [`Interaction`].
 
-use super::body::{self, Payload};
+use super::{
+    Api, api,
+    body::{self, Payload},
+};
 use crate::json::{Object, ObjectExt, Value};
 
 /// What a recorder wrote of one request and its response.
@@ -30,6 +33,8 @@ pub(super) struct Interaction {
     /// Whether a recorder of ours took it down as it passed: then it is an exchange, whatever its
     /// bodies are, and however like the one before it.
     pub(super) is_recorded: bool,
+    /// Whether it was posted: then it asked for something, also where its body is not kept.
+    pub(super) is_posted: bool,
     /// Whether its bodies are JSON that a client wrote down, and not the bytes of the wire.
     pub(super) is_logged: bool,
 }
@@ -57,6 +62,7 @@ impl Interaction {
         let request = entry.shift_remove("request").unwrap_or_default();
         let response = entry.shift_remove("response").unwrap_or_default();
         let is_http = is_message(&request) && !is_body(&request);
+        let is_posted = is_post(request.str_at("method"));
         let status = entry.get("status").or_else(|| response.get("status")).and_then(code);
         let started = entry
             .get("recorded_at")
@@ -68,7 +74,7 @@ impl Interaction {
         } else {
             (Payload::of_value(request), Payload::of_value(response))
         };
-        Ok(Self { uri, request, response, status, started, line, ..Self::default() })
+        Ok(Self { uri, request, response, status, started, line, is_posted, ..Self::default() })
     }
 
     /// An entry of a HAR archive; the entry itself where it is none.
@@ -83,6 +89,7 @@ impl Interaction {
         };
         let (mut request, mut response) = (take("request"), take("response"));
         let uri = request.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_posted = is_post(request.get("method").and_then(Value::as_str));
         // 0 stands for a response that never came.
         let status = response.get("status").and_then(Value::as_u64).filter(|status| *status > 0);
         let failure = response
@@ -108,9 +115,14 @@ impl Interaction {
             duration_ms,
             failure,
             line,
+            is_posted,
             ..Self::default()
         })
     }
+}
+
+fn is_post(method: Option<&str>) -> bool {
+    method.is_some_and(|method| method.eq_ignore_ascii_case("post"))
 }
 
 /// Where an entry's request went: beside the request, or in it.
@@ -134,11 +146,20 @@ fn is_body(value: &Value) -> bool {
 }
 
 impl Interaction {
-    /// Whether the request may have gone to a model: a body of JSON, to where some are.
+    /// Whether the request may have gone to a model: a body of JSON, to where some are, or one that
+    /// was posted there and not kept.
     pub(super) fn may_be_of_a_model(&self) -> bool {
         let paths = ["/chat/completions", "/messages", "/responses"];
-        paths.iter().any(|path| self.uri.contains(path))
-            && !matches!(self.request, super::body::Payload::Absent)
+        match self.request {
+            Payload::Absent => self.is_posted && Api::of_uri(&self.uri).is_some(),
+            _ => paths.iter().any(|path| self.uri.contains(path)),
+        }
+    }
+
+    /// The API of models that the request went to and that is not read.
+    pub(super) fn unread_api(&self) -> Option<String> {
+        let was_sent = self.is_posted || !matches!(self.request, Payload::Absent);
+        was_sent.then(|| api::unread_api(&self.uri, self.request.value().as_ref())).flatten()
     }
 
     /// What is known of it as JSON, for reports; headers are not kept.
@@ -154,6 +175,6 @@ impl Interaction {
 
 /// A length of time of a recorder, which is negative where it is not known.
 #[expect(clippy::cast_sign_loss, reason = "it is compared with zero")]
-fn milliseconds(time: f64) -> Option<u64> {
+pub(super) fn milliseconds(time: f64) -> Option<u64> {
     (time >= 0.0).then(|| time.round() as u64)
 }

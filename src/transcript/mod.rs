@@ -46,6 +46,7 @@ mod format;
 mod frames;
 mod gemini;
 mod gemini_message;
+mod har;
 mod import_report;
 mod input;
 mod inspect;
@@ -108,6 +109,7 @@ pub use money::{Currency, Money};
 #[cfg(feature = "storage")]
 pub(crate) use recorded::Asked;
 pub use recorded::RecordedExchange;
+pub(crate) use recorded::{CONVERSATION, PREVIOUS};
 #[cfg(feature = "guard")]
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;

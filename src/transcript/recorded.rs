@@ -64,6 +64,8 @@ pub struct RecordedExchange {
 pub(crate) struct Asked {
     /// The response that it goes on from.
     pub(crate) previous: Option<Arc<str>>,
+    /// The conversation that the provider keeps, and that it goes on with.
+    pub(crate) conversation: Option<Arc<str>>,
     /// Whether the provider is told to read it and to generate nothing.
     pub(crate) is_warm_up: bool,
 }
@@ -77,12 +79,18 @@ pub(crate) struct RecordedReply {
     pub(crate) is_whole: bool,
 }
 
-/// The members of a request that say whether anything is to be generated, and which response is
-/// before it.
+/// The members of a request that say whether anything is to be generated, which response is before
+/// it, and which conversation.
 const GENERATE: &str = "generate";
-const PREVIOUS: &str = "previous_response_id";
+pub(crate) const PREVIOUS: &str = "previous_response_id";
+pub(crate) const CONVERSATION: &str = "conversation";
 
 impl Asked {
+    /// Whether the provider reads more than the request holds.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.previous.is_some() || self.conversation.is_some()
+    }
+
     /// What the members of a request say, with the conversation or without.
     pub(super) fn of_members(api: Api, members: &Object) -> Self {
         if api != Api::Responses {
@@ -90,6 +98,10 @@ impl Asked {
         }
         Self {
             previous: members.get(PREVIOUS).and_then(Value::as_str).map(Arc::from),
+            conversation: members
+                .get(CONVERSATION)
+                .and_then(|of| of.as_str().or_else(|| of.str_at("id")))
+                .map(Arc::from),
             is_warm_up: members.get(GENERATE) == Some(&Value::Bool(false)),
         }
     }
@@ -100,12 +112,13 @@ impl Asked {
             let quoted = ["\"", name, "\""].concat();
             memchr::memmem::find(body.as_bytes(), quoted.as_bytes()).is_some()
         };
-        if api != Api::Responses || !(names(PREVIOUS) || names(GENERATE)) {
+        if api != Api::Responses || ![PREVIOUS, CONVERSATION, GENERATE].into_iter().any(names) {
             return Self::default();
         }
         let members = json::children(body, 0..body.len()).into_iter();
         let own = members.filter_map(|member| {
-            let key = member.key.filter(|key| matches!(key.as_str(), PREVIOUS | GENERATE))?;
+            let is_asking = |key: &str| matches!(key, PREVIOUS | CONVERSATION | GENERATE);
+            let key = member.key.filter(|key| is_asking(key))?;
             Some((key, json::read(body.get(member.value)?.as_bytes()).ok()?))
         });
         Self::of_members(api, &own.collect())

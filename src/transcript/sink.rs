@@ -346,6 +346,12 @@ impl Sink {
         count(&mut self.report.unlisted, target);
     }
 
+    /// Counts a request to a model whose API is not read. Gives the reason, as a sentence.
+    pub(super) fn unread_request(&mut self, api: &str) -> String {
+        count(&mut self.report.unread_requests, api);
+        format!("a request to {api}, which is not read")
+    }
+
     /// Notes what is wrong in a record that was read all the same.
     pub(super) fn note(&mut self, line: u64, text: &str) {
         self.report.noted += 1;

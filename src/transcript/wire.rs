@@ -46,6 +46,8 @@ pub(super) struct WireReader {
     bodies: ReadBodies,
     /// What the responses answered, with them, by id: a request may build on one.
     responses: HashMap<String, ThreadId>,
+    /// What a provider holds of the conversations that it keeps, by their ids.
+    kept: HashMap<Arc<str>, ThreadId>,
     /// The responses that were taken, by their ids and what was said up to their ends: another program,
     /// or two of them around one another, may write a response down twice. Our recorder does not.
     taken: HashSet<(String, Print)>,
@@ -102,7 +104,13 @@ impl WireReader {
         let is_recorded = interaction.is_recorded;
         let exchange = match exchange::read(&interaction, &mut self.bodies) {
             Ok(exchange) => exchange,
-            Err(reason) => return sink.unknown(interaction.line, reason, interaction.into_json()),
+            Err(reason) => {
+                let reason = match interaction.unread_api() {
+                    Some(api) => sink.unread_request(&api),
+                    None => reason.to_owned(),
+                };
+                return sink.unknown(interaction.line, reason, interaction.into_json());
+            }
         };
         let recorded = sink.keeps_exchanges().then(|| {
             let mut recorded = RecordedExchange::of(interaction, &exchange);
@@ -128,7 +136,11 @@ impl WireReader {
                 self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
-        let base = asked.previous.and_then(|previous| self.responses.get(&*previous).copied());
+        let base = match (&asked.previous, &asked.conversation) {
+            (Some(previous), _) => self.responses.get(&**previous).copied(),
+            (None, Some(kept)) => self.kept.get(kept).copied(),
+            (None, None) => None,
+        };
         let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
         let hashes = self.threads.hashes(&messages);
         let operator = operator_messages(api, messages.iter().map(|message| &**message));
@@ -151,6 +163,9 @@ impl WireReader {
             && !self.taken.insert((id.clone(), whole))
         {
             return sink.skip("repeated response");
+        }
+        if let (false, Some(conversation)) = (is_failed, asked.conversation) {
+            self.kept.insert(conversation, thread);
         }
         if let (Api::Responses, Some(id)) = (api, reply_id) {
             self.responses.insert(id, thread);
@@ -370,78 +385,6 @@ impl super::Decoder for WireReader {
             }
         }
         std::mem::take(self).give(sink);
-    }
-}
-
-/// Reads the entries of HAR archives.
-#[derive(Default)]
-pub(super) struct HarReader(WireReader);
-
-impl HarReader {
-    /// An object with a list `log.entries` of requests and responses.
-    pub(super) fn is_document(value: &Value) -> bool {
-        let entries = value.get("log").and_then(|log| log.get("entries"));
-        let entries = entries.and_then(Value::as_array);
-        // A log of nothing is one too; one odd entry is told of.
-        entries.is_some_and(|list| list.is_empty() || list.iter().any(Interaction::is_har_entry))
-    }
-}
-
-/// Sorts entries by their times, which exporters may write in another order. Times of several zones,
-/// or of another form, stay as they are.
-fn in_order_of_time(interactions: &mut [Interaction]) {
-    let zone = |interaction: &Interaction| {
-        let (_, _, zone) = time_of_day(interaction.started.as_deref()?)?;
-        Some(zone.to_owned())
-    };
-    let first = interactions.first().and_then(zone);
-    if first.is_none() || interactions.iter().any(|interaction| zone(interaction) != first) {
-        return;
-    }
-    interactions.sort_by_cached_key(|interaction| {
-        let (seconds, fraction, _) = time_of_day(interaction.started.as_deref()?)?;
-        Some((seconds.to_owned(), fraction.to_owned()))
-    });
-    for (line, interaction) in (1..).zip(interactions) {
-        interaction.line = line;
-    }
-}
-
-/// The seconds, their fraction and the zone of a time as in `2026-01-31T12:00:00.25Z`.
-fn time_of_day(time: &str) -> Option<(&str, &str, &str)> {
-    let (seconds, rest) = time.split_at_checked("2026-01-31T12:00:00".len())?;
-    let end = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit()).len();
-    let (fraction, zone) = rest.split_at_checked(rest.len() - end)?;
-    Some((seconds, fraction.trim_start_matches('.').trim_end_matches('0'), zone))
-}
-
-impl super::Decoder for HarReader {
-    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let entries = match value {
-            Value::Object(mut object) => match object.shift_remove("log") {
-                Some(Value::Object(mut log)) => log.shift_remove("entries"),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(Value::Array(entries)) = entries else {
-            return sink.unread(line, "no `log.entries`", String::new());
-        };
-        let mut interactions = Vec::with_capacity(entries.len());
-        for (index, entry) in entries.into_iter().enumerate() {
-            let line = index as u64 + 1;
-            match Interaction::of_har(entry, line) {
-                // A page and its pictures are traffic too, and none of a model's.
-                Ok(interaction) if !interaction.may_be_of_a_model() => sink.skip("other traffic"),
-                Ok(interaction) => interactions.push(interaction),
-                Err(entry) => sink.unknown(line, "an entry without a request", entry),
-            }
-        }
-        in_order_of_time(&mut interactions);
-        for interaction in interactions {
-            self.0.take(interaction, sink);
-        }
-        std::mem::take(&mut self.0).give(sink);
     }
 }
 
@@ -827,6 +770,55 @@ mod tests {
 1/agent*
   speech "C""#,
         );
+    }
+
+    #[test]
+    fn requests_of_a_conversation_that_the_provider_keeps_are_one_session() {
+        let reply = |id: &str, text: &str| {
+            format!(
+                r#"{{"id":"{id}","output":[{{"type":"message","role":"assistant","content":"{text}"}}]}}"#
+            )
+        };
+        let failed = r#"{"conversation":"c","input":"b"}"#;
+        check(
+            &[
+                (RESPONSES, r#"{"conversation":"c","input":"a"}"#, "200", &reply("r1", "A")),
+                (RESPONSES, r#"{"conversation":"d","input":"x"}"#, "200", &reply("r2", "X")),
+                (RESPONSES, failed, "500", r#"{"error":{}}"#),
+                (RESPONSES, r#"{"conversation":{"id":"c"},"input":"b"}"#, "200", &reply("r3", "B")),
+            ],
+            r#"
+1/user*
+  event "a"
+1/agent*
+  speech "A"
+1/user*
+  event "b"
+1/agent*
+  speech "B"
+2/user*
+  event "x"
+2/agent*
+  speech "X""#,
+        );
+    }
+
+    #[test]
+    fn alternatives_are_kept_beside_the_answer_and_told() {
+        let report = check(
+            &[(
+                CHAT,
+                r#"{"n":2,"messages":[{"role":"user","content":"a"}]}"#,
+                "200",
+                r#"{"choices":[{"message":{"content":"b"}},{"message":{"content":"c"}}]}"#,
+            )],
+            r#"
+1/user*
+  event "a"
+1/agent*
+  speech "b""#,
+        );
+        assert_eq!(report.noted, 1);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
             listing.table(&mut out)?;
         }
         out.flush()?;
-        if let Some(note) = unlisted(source) {
+        for note in [unlisted(source), unread(source)].into_iter().flatten() {
             source.note(&note);
         }
         Ok(())
@@ -65,6 +65,16 @@ fn unlisted(source: &Source) -> Option<String> {
         targets.map(|(target, count)| format!("{} of {target}", grouped(*count))).collect();
     let of = "not listed, since no model is known to read them";
     (!named.is_empty()).then(|| format!("{of}: {}", named.join(", ")))
+}
+
+/// The requests to models that are not read: no row tells of them.
+fn unread(source: &Source) -> Option<String> {
+    let report = source.report();
+    let all: u64 = report.unread_requests.values().sum();
+    let named = report.unread_requests.iter();
+    let named: Vec<String> =
+        named.map(|(api, count)| format!("{} to {api}", grouped(*count))).collect();
+    (all > 0).then(|| format!("{} cannot be read: {}", counted(all, "request"), named.join(", ")))
 }
 
 /// Reads a source to its end, with its requests.

@@ -47,6 +47,7 @@ mod packer;
 mod place;
 mod reader;
 mod recorder;
+mod socket_answers;
 #[cfg(feature = "wire")]
 pub mod wire;
 mod writer;
@@ -60,6 +61,7 @@ pub use error::{Error, ErrorKind};
 pub use folder::{FILE_NAME, is_recording};
 pub use reader::{Body, Exchange, Outcome, Recording, is_live};
 pub use recorder::{Limits, Recorder, RecorderOptions, Redact, RequestRecorder, ResponseRecorder};
+pub use socket_answers::{AnswerEvent, SocketAnswers};
 pub use writer::{ExchangeId, RecordingWriter};
 
 /// The result of every fallible operation of this crate.

@@ -80,7 +80,9 @@ impl TranscriptEntry {
     }
 
     fn to_json(&self) -> Object {
-        let skipped = self.report.skipped.iter();
+        let counts = |kinds: &BTreeMap<String, u64>| -> Object {
+            kinds.iter().map(|(kind, count)| (kind.clone(), Value::from(*count))).collect()
+        };
         let mut object = object! {
             "file": self.file.as_str(),
             "inputFormat": self.input_format.name(),
@@ -91,10 +93,11 @@ impl TranscriptEntry {
             "toolResults": self.tally.tool_results,
             "unknownRecords": self.unknown_records,
             "sessionsSeen": self.report.sessions,
-            "skipped": skipped
-                .map(|(kind, count)| (kind.as_str(), Value::from(*count)))
-                .collect::<Object>(),
+            "skipped": counts(&self.report.skipped),
         };
+        if !self.report.unread_requests.is_empty() {
+            object.put("unreadRequests", counts(&self.report.unread_requests));
+        }
         if let Some(first) = self.report.unknown.first() {
             let first = object! {
                 "records": self.report.unknown_records,
@@ -134,12 +137,17 @@ impl TranscriptEntry {
     fn from_json(value: &Value) -> Result<Self, ManifestFault> {
         let mut report =
             ImportReport { sessions: number(value, "sessionsSeen")?, ..ImportReport::default() };
-        let skipped = value.get("skipped").and_then(Value::as_object);
-        let skipped = skipped.ok_or(ManifestFault::Member("skipped"))?.iter();
-        report.skipped = skipped
-            .map(|(kind, count)| Some((kind.clone(), count.as_u64()?)))
-            .collect::<Option<BTreeMap<_, _>>>()
-            .ok_or(ManifestFault::Member("skipped"))?;
+        let counts = |key: &'static str, kinds: &Value| {
+            let kinds = kinds.as_object().into_iter().flat_map(Object::iter);
+            let counted = kinds.map(|(kind, count)| Some((kind.clone(), count.as_u64()?)));
+            counted.collect::<Option<BTreeMap<_, _>>>().ok_or(ManifestFault::Member(key))
+        };
+        let skipped = value.get("skipped").filter(|kinds| kinds.as_object().is_some());
+        let skipped = skipped.ok_or(ManifestFault::Member("skipped"))?;
+        report.skipped = counts("skipped", skipped)?;
+        if let Some(unread) = value.get("unreadRequests") {
+            report.unread_requests = counts("unreadRequests", unread)?;
+        }
         if let Some(first) = value.get("notUnderstood") {
             report.unknown_records = number(first, "records")?;
             let reason = text(first, "reason")?.to_owned();

@@ -142,7 +142,7 @@ impl Redaction {
         let redactor = &mut self.state().redactor;
         let mut text = |text: &str| redactor.text(text, "what was odd in a file").into_owned();
         let mut report = report.clone();
-        for kinds in [&mut report.skipped, &mut report.unlisted] {
+        for kinds in [&mut report.skipped, &mut report.unlisted, &mut report.unread_requests] {
             for (kind, count) in std::mem::take(kinds) {
                 *kinds.entry(text(&kind)).or_default() += count;
             }

@@ -72,7 +72,9 @@ impl Listing<'_> {
             view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
         }
         let Some(first) = exchanges.first() else {
-            return Ok(writeln!(out, " There is no request to a model in it.")?);
+            let has_unread = !self.source.report().unread_requests.is_empty();
+            let what = if has_unread { " that can be read" } else { "" };
+            return Ok(writeln!(out, " There is no request to a model in it{what}.")?);
         };
         let is_resolved = matches!(first.provenance, Provenance::Resolved { .. });
         let note = provenance_note(&first.provenance).filter(|_| !goes_on && !is_resolved);

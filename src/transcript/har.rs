@@ -1,0 +1,375 @@
+//! HTTP archives of browsers and proxies. They hold what went through a WebSocket as a list of its
+//! messages, in an entry of its own.
+
+use super::{Api, api, body::Payload, interaction::Interaction, sink::Sink, wire::WireReader};
+#[cfg(feature = "record")]
+use super::{bytes, interaction::milliseconds, otlp::rfc3339};
+use crate::json::{ObjectExt, Value};
+
+/// The members in which exporters keep the messages of a WebSocket.
+const MESSAGES: [&str; 3] = ["_webSocketMessages", "_websocketMessages", "webSocketMessages"];
+/// How text of these bytes, from 0x80 on, is shown by those who take UTF-8 for the code page of
+/// Windows; in Latin-1 they stand for themselves.
+const CODE_PAGE: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+
+/// Reads the entries of HAR archives.
+#[derive(Default)]
+pub(super) struct HarReader(WireReader);
+
+impl HarReader {
+    /// An object with a list `log.entries` of requests and responses.
+    pub(super) fn is_document(value: &Value) -> bool {
+        let entries = value.get("log").and_then(|log| log.get("entries"));
+        let entries = entries.and_then(Value::as_array);
+        // A log of nothing is one too; one odd entry is told of.
+        entries.is_some_and(|list| list.is_empty() || list.iter().any(Interaction::is_har_entry))
+    }
+}
+
+/// Sorts entries by their times, which exporters may write in another order. Times of several zones,
+/// or of another form, stay as they are.
+fn in_order_of_time(interactions: &mut [Interaction]) {
+    let zone = |interaction: &Interaction| {
+        let (_, _, zone) = time_of_day(interaction.started.as_deref()?)?;
+        Some(zone.to_owned())
+    };
+    let first = interactions.first().and_then(zone);
+    if first.is_none() || interactions.iter().any(|interaction| zone(interaction) != first) {
+        return;
+    }
+    interactions.sort_by_cached_key(|interaction| {
+        let (seconds, fraction, _) = time_of_day(interaction.started.as_deref()?)?;
+        Some((seconds.to_owned(), fraction.to_owned()))
+    });
+    for (line, interaction) in (1..).zip(interactions) {
+        interaction.line = line;
+    }
+}
+
+/// The seconds, their fraction and the zone of a time as in `2026-01-31T12:00:00.25Z`.
+fn time_of_day(time: &str) -> Option<(&str, &str, &str)> {
+    let (seconds, rest) = time.split_at_checked("2026-01-31T12:00:00".len())?;
+    let end = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit()).len();
+    let (fraction, zone) = rest.split_at_checked(rest.len() - end)?;
+    Some((seconds, fraction.trim_start_matches('.').trim_end_matches('0'), zone))
+}
+
+impl super::Decoder for HarReader {
+    fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        let entries = match value {
+            Value::Object(mut object) => match object.shift_remove("log") {
+                Some(Value::Object(mut log)) => log.shift_remove("entries"),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(Value::Array(entries)) = entries else {
+            return sink.unread(line, "no `log.entries`", String::new());
+        };
+        let mut interactions = Vec::with_capacity(entries.len());
+        let mut line = 0;
+        for mut entry in entries {
+            line += 1;
+            let messages = socket_messages(&mut entry);
+            let interaction = match Interaction::of_har(entry, line) {
+                Ok(interaction) => interaction,
+                Err(entry) => {
+                    sink.unknown(line, "an entry without a request", entry);
+                    continue;
+                }
+            };
+            if let Some(messages) = messages {
+                let calls = socket_calls(interaction, messages, sink);
+                line += (calls.len() as u64).saturating_sub(1);
+                interactions.extend(calls);
+            } else if interaction.may_be_of_a_model() || interaction.unread_api().is_some() {
+                interactions.push(interaction);
+            } else {
+                // A page and its pictures are traffic too, and none of a model's.
+                sink.skip("other traffic");
+            }
+        }
+        in_order_of_time(&mut interactions);
+        for interaction in interactions {
+            if is_mistaken(&interaction.request) || is_mistaken(&interaction.response) {
+                let note =
+                    "a body that its exporter took for Latin-1: its UTF-8 is read as it stands";
+                sink.note(interaction.line, note);
+            }
+            self.0.take(interaction, sink);
+        }
+        std::mem::take(&mut self.0).give(sink);
+    }
+}
+
+/// Whether a body is UTF-8 that was taken for another code.
+fn is_mistaken(body: &Payload) -> bool {
+    let Payload::Text(text) = body else { return false };
+    let text = text.as_str();
+    let byte = |c: char| {
+        let of_page = || u8::try_from(CODE_PAGE.chars().position(|known| known == c)? + 0x80).ok();
+        u8::try_from(u32::from(c)).ok().or_else(of_page)
+    };
+    !text.is_ascii()
+        && text
+            .chars()
+            .map(byte)
+            .collect::<Option<Vec<u8>>>()
+            .is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok())
+}
+
+/// The messages of an entry that is a WebSocket, as far as they were kept; `None` where it is none.
+fn socket_messages(entry: &mut Value) -> Option<Vec<Value>> {
+    let is_socket = entry.pointer("/response/status").and_then(Value::as_u64) == Some(101)
+        || entry.str_at("_resourceType") == Some("websocket")
+        || entry.get("request")?.str_at("url")?.starts_with("ws");
+    let Value::Object(entry) = entry else { return None };
+    let mut messages = MESSAGES.iter().filter_map(|key| match entry.shift_remove(key)? {
+        Value::Array(messages) if !messages.is_empty() => Some(messages),
+        _ => None,
+    });
+    messages.next().or_else(|| is_socket.then(Vec::new))
+}
+
+/// The calls of a WebSocket, each as a request of its own. What cannot be read of it is told.
+fn socket_calls(opened: Interaction, messages: Vec<Value>, sink: &mut Sink) -> Vec<Interaction> {
+    let unread = match Api::of_uri(&opened.uri) {
+        Some(Api::Responses) if messages.is_empty() => {
+            Some("a WebSocket whose messages were not kept".to_owned())
+        }
+        Some(Api::Responses) if cfg!(feature = "record") => {
+            return calls_of(&opened, &messages, sink);
+        }
+        Some(_) => Some("a model through a WebSocket".to_owned()),
+        None => api::unread_api(&opened.uri, None),
+    };
+    match unread {
+        Some(api) => {
+            let reason = sink.unread_request(&api);
+            let mut record = opened.into_json();
+            if let Value::Object(record) = &mut record {
+                record.put("messages", messages);
+            }
+            sink.unknown(0, reason, record);
+        }
+        None => sink.skip("other traffic"),
+    }
+    Vec::new()
+}
+
+#[cfg(not(feature = "record"))]
+fn calls_of(_opened: &Interaction, _messages: &[Value], _sink: &mut Sink) -> Vec<Interaction> {
+    Vec::new()
+}
+
+/// The calls of a WebSocket of the Responses API.
+#[cfg(feature = "record")]
+fn calls_of(opened: &Interaction, messages: &[Value], sink: &mut Sink) -> Vec<Interaction> {
+    use crate::record::SocketAnswers;
+    let mut calls: Vec<(Interaction, Vec<u8>, Option<u64>)> = Vec::new();
+    let mut answers = SocketAnswers::default();
+    for message in messages {
+        let Some(SocketMessage { is_sent, bytes, time_ms }) = SocketMessage::of(message) else {
+            sink.skip("message of a WebSocket");
+            continue;
+        };
+        if is_sent && SocketAnswers::is_asking(&bytes, true) {
+            answers.ask(calls.len());
+            let started = time_ms.map(|ms| rfc3339(ms.saturating_mul(1_000_000)));
+            let call = Interaction {
+                uri: opened.uri.clone(),
+                request: Payload::of_bytes(bytes),
+                started: started.or_else(|| opened.started.clone()),
+                line: opened.line + calls.len() as u64,
+                is_recorded: true,
+                ..Interaction::default()
+            };
+            calls.push((call, Vec::new(), time_ms));
+            continue;
+        }
+        let event = answers.place(&bytes).filter(|_| !is_sent);
+        let at = event.and_then(|event| answers.get_mut(event.at).copied());
+        let Some((event, (call, body, began))) = event.zip(at.and_then(|at| calls.get_mut(at)))
+        else {
+            sink.skip("message of a WebSocket");
+            continue;
+        };
+        body.extend(SocketAnswers::as_event(&bytes));
+        let duration = time_ms.zip(*began).and_then(|(now, began)| now.checked_sub(began));
+        call.duration_ms = duration.or(call.duration_ms);
+        if event.is_last {
+            answers.remove(event.at);
+        }
+    }
+    let whole = |(call, body, _)| Interaction { response: Payload::of_bytes(body), ..call };
+    calls.into_iter().map(whole).collect()
+}
+
+/// A message of a WebSocket as exporters write it.
+#[cfg(feature = "record")]
+struct SocketMessage {
+    is_sent: bool,
+    bytes: Vec<u8>,
+    time_ms: Option<u64>,
+}
+
+#[cfg(feature = "record")]
+impl SocketMessage {
+    fn of(message: &Value) -> Option<Self> {
+        let direction = message.str_at("type").or_else(|| message.str_at("direction"))?;
+        let is_sent = match direction.to_ascii_lowercase().as_str() {
+            "send" | "sent" | "outgoing" | "request" | "client" => true,
+            "receive" | "received" | "incoming" | "response" | "server" => false,
+            _ => return None,
+        };
+        let data =
+            ["data", "text", "payload", "content"].iter().find_map(|key| message.get(key))?;
+        let bytes = match data {
+            // Binary messages stand as base64, in some programs all of them.
+            Value::String(text) if !text.trim_start().starts_with('{') => {
+                bytes::of_base64(text).unwrap_or_else(|_| text.clone().into_bytes())
+            }
+            Value::String(text) => text.clone().into_bytes(),
+            other => other.to_string().into_bytes(),
+        };
+        let time_ms = match message.get("time").or_else(|| message.get("timestamp")) {
+            // In seconds, or in milliseconds.
+            Some(Value::Number(time)) => milliseconds(match time.as_f64() {
+                seconds if seconds < 1e11 => seconds * 1e3,
+                milliseconds => milliseconds,
+            }),
+            _ => None,
+        };
+        Some(Self { is_sent, bytes, time_ms })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        json::{ObjectExt, Value, object},
+        transcript::{ImportReport, testing},
+    };
+
+    /// An entry that posts this body to an address.
+    fn posted(url: &str, body: &str) -> Value {
+        let mut request = object! { "method": "POST", "url": url };
+        if !body.is_empty() {
+            request.put("postData", object! { "text": body });
+        }
+        object! { "request": request, "response": object! { "status": 200_u64 } }.into()
+    }
+
+    #[track_caller]
+    fn check(entries: Vec<Value>, expected: &str) -> ImportReport {
+        let archive: Value = object! { "log": object! { "entries": Value::Array(entries) } }.into();
+        testing::check("har", &archive.to_string(), expected)
+    }
+
+    #[test]
+    fn requests_to_apis_that_are_not_read_are_counted_by_their_apis() {
+        let asked = r#"{"model":"m","messages":[{"role":"user","content":"a"}]}"#;
+        let google = "https://generativelanguage.googleapis.com/v1beta/models/g";
+        let vertex = "https://x-aiplatform.googleapis.com/v1/publishers/google/models/g";
+        let bedrock = "https://bedrock-runtime.x.amazonaws.com/model/anthropic.claude";
+        let archive = [
+            posted(&format!("{google}:streamGenerateContent?alt=sse"), r#"{"contents":[]}"#),
+            posted(&format!("{google}:generateContent"), ""),
+            posted(&format!("{google}:countTokens"), r#"{"contents":[]}"#),
+            posted(&format!("{vertex}:generateContent"), r#"{"contents":[]}"#),
+            posted(&format!("{bedrock}/converse"), asked),
+            posted("http://127.0.0.1:11434/api/chat", asked),
+            posted("https://example.com/v2/talk", asked),
+            posted("https://example.com/v1/embeddings", r#"{"model":"m","input":"a"}"#),
+            posted("https://example.com/form", r#"{"name":"a"}"#),
+        ];
+        let archive: Value =
+            object! { "log": object! { "entries": Value::Array(archive.into()) } }.into();
+        let (_, _, report) = testing::outline(&archive.to_string());
+        assert_eq!(
+            format!("{:?}", report.unread_requests),
+            r#"{"Amazon Bedrock": 1, "Gemini": 2, "Ollama": 1, "Vertex AI": 1, "an unknown API at /v2/talk": 1}"#
+        );
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (6, 3));
+    }
+
+    #[test]
+    fn models_of_anthropic_that_others_serve_are_read() {
+        let body = r#"{"anthropic_version":"v","messages":[{"role":"user","content":"a"}]}"#;
+        check(
+            vec![
+                posted("https://b.amazonaws.com/model/claude/invoke", body),
+                posted(
+                    "https://x-aiplatform/v1/publishers/anthropic/models/claude:rawPredict",
+                    body,
+                ),
+            ],
+            "\n1/user*\n  event \"a\"",
+        );
+    }
+
+    #[test]
+    fn a_text_that_was_taken_for_another_code_is_told() {
+        let chat = |text: &str| {
+            let body = format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#);
+            posted("https://a.b/v1/chat/completions", &body)
+        };
+        let noted =
+            |text: &str| check(vec![chat(text)], &format!("1/user*\n  event \"{text}\"")).noted;
+        // Latin-1, the code page of Windows, and texts that are meant so.
+        assert_eq!(
+            ["Ã\u{a9}t\u{c3}\u{a9}", "â€™", "été", "naïve 🌊", "a"].map(noted),
+            [1, 1, 0, 0, 0]
+        );
+    }
+
+    #[cfg(feature = "record")]
+    #[test]
+    fn each_answer_of_a_websocket_is_a_request() {
+        let message = |direction: &str, time: f64, data: &str| -> Value {
+            let time = crate::json::read(time.to_string().as_bytes()).unwrap();
+            object! { "type": direction, "time": time, "opcode": 1_u64, "data": data }.into()
+        };
+        let asked = |more: &str, text: &str| {
+            format!(
+                r#"{{"type":"response.create","model":"m",{more}"input":[{{"role":"user","content":"{text}"}}]}}"#
+            )
+        };
+        let ended = |id: &str, text: &str| {
+            format!(
+                r#"{{"type":"response.completed","response":{{"id":"{id}","output":[{{"type":"message","role":"assistant","content":"{text}"}}],"usage":{{"input_tokens":5,"output_tokens":1}}}}}}"#
+            )
+        };
+        // In base64, as binary messages are written.
+        let packed = "eyJ0eXBlIjoicmVzcG9uc2UuY3JlYXRlZCIsInJlc3BvbnNlIjp7ImlkIjoicjIifX0=";
+        let messages = vec![
+            message("receive", 1.0, r#"{"type":"session.created"}"#),
+            message("send", 2.0, &asked("", "a")),
+            message("receive", 2.5, r#"{"type":"response.created","response":{"id":"r1"}}"#),
+            message("receive", 3.0, &ended("r1", "A")),
+            message("send", 4.0, &asked(r#""previous_response_id":"r1","#, "b")),
+            message("receive", 4.5, packed),
+            message("receive", 5.0, &ended("r2", "B")),
+        ];
+        let mut entry = posted("wss://x.y/backend-api/codex/responses", "");
+        let kept_nothing = entry.clone();
+        let Value::Object(of) = &mut entry else { unreachable!() };
+        of.put("_webSocketMessages", messages);
+        let report = check(
+            vec![entry, kept_nothing],
+            r#"
+1/environment
+  unknown "" {"uri":"wss://x.y/backend-api/codex/responses","status":200,"messages":[]}
+1/user*
+  event "a"
+1/agent*
+  speech "A"
+1/user*
+  event "b"
+1/agent*
+  speech "B""#,
+        );
+        assert_eq!(report.skipped["message of a WebSocket"], 1);
+        assert_eq!(report.unread_requests["a WebSocket whose messages were not kept"], 1);
+    }
+}
