@@ -85,8 +85,14 @@ impl Answers {
     }
 }
 
-/// Whether a frame holds a system prompt.
+/// Whether a frame holds a system prompt. An operator's item of the Responses API is none: its
+/// requests have the system prompt apart.
 pub(crate) fn adds_system(frame: &Frame) -> bool {
+    if let Some(of) = &frame.imported
+        && (of.kind.as_deref(), of.role.as_deref()) == (Some("message"), Some("developer"))
+    {
+        return false;
+    }
     frame.ops.iter().any(|op| match &op.change {
         FacetChange::Add(facet) => facet.facet_type == FacetType::SYSTEM,
         _ => false,

@@ -8,7 +8,7 @@ use crate::{
     id::FacetId,
     json::{Object, Path, PathElement, Value},
     tokens::TokenCounter,
-    transcript::Api,
+    transcript::{Api, CONVERSATION},
 };
 
 /// What differs between two requests, and what of the second is billed again.
@@ -220,6 +220,8 @@ impl ParameterChange {
             previous: previous.get(name).cloned(),
             next: next.get(name).cloned(),
         };
+        // What a request goes on from stands in the place of a conversation that the provider keeps.
+        let keys = keys.filter(|name| *name != CONVERSATION);
         keys.map(change).filter(|change| change.previous != change.next).collect()
     }
 }

@@ -258,7 +258,7 @@ impl Recording {
         let number = self.exchanges.len() + 1;
         self.previous.push(session.last_exchange.replace(number));
         let tools = session.tools.clone();
-        let lacks = Lack::of_transcript(self.format, session.has_system, tools.is_some());
+        let lacks = Lack::of_transcript(session.has_system, tools.is_some());
         self.exchanges.push(Exchange {
             number,
             session: name,

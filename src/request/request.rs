@@ -16,7 +16,7 @@ use crate::{
     id::{FacetId, FacetType},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
-    transcript::{Api, BodyText, RecordedExchange, TranscriptFormat},
+    transcript::{Api, BodyText, RecordedExchange},
     veil::{Facet, FacetPart, PartContent},
 };
 
@@ -129,10 +129,9 @@ impl Provenance {
 }
 
 impl Lack {
-    /// What a request lacks that is worked out from a transcript in this format. The system prompt
-    /// that a rollout of Codex holds is that of the session's beginning, which is not what is sent.
-    pub fn of_transcript(format: TranscriptFormat, has_system: bool, has_tools: bool) -> Vec<Self> {
-        let has_system = has_system && format != TranscriptFormat::Codex;
+    /// What a request lacks that is worked out from a transcript, which holds the system prompt and
+    /// the tools or does not.
+    pub fn of_transcript(has_system: bool, has_tools: bool) -> Vec<Self> {
         let all =
             [(Self::Tools, has_tools), (Self::SystemPrompt, has_system), (Self::Parameters, false)];
         all.into_iter().filter(|(_, is_held)| !is_held).map(|(lack, _)| lack).collect()

@@ -232,7 +232,7 @@ impl<'h> Viewer<'h> {
         let has_system = self.sessions.values().all(|session| session.system_from.is_some());
         let mut tools = self.sessions.values().map(|session| session.tools);
         let has_tools = !self.sessions.is_empty() && tools.all(|tools| tools.is_some());
-        Lack::of_transcript(self.format, has_system, has_tools)
+        Lack::of_transcript(has_system, has_tools)
     }
 
     /// The first frame of a session with a system prompt.

@@ -3,6 +3,7 @@
 use super::{
     chat,
     parts::{self, take_text, with_origin},
+    sdk_parts,
 };
 use crate::{
     id::FacetType,
@@ -35,7 +36,9 @@ pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
             with_origin(facet.with_part(PartContent::Compaction), block.into())
         }
         "" => parts::opaque("block", block.into()),
-        kind => parts::opaque(kind, block.into()),
+        kind => {
+            sdk_parts::part(block, kind).unwrap_or_else(|block| parts::opaque(kind, block.into()))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
+    sdk_parts,
     sink::Sink,
 };
 use crate::{
@@ -112,7 +113,16 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
     }
     let is_result = text_type == FacetType::RESULT;
     let body = object.shift_remove("content");
-    if is_result {
+    if let Some(Value::Array(list)) =
+        object.get_mut("parts").filter(|_| says_nothing(body.as_ref()))
+    {
+        draft.facets.extend(sdk_parts::of_ui(std::mem::take(list), &text_type));
+        object.shift_remove("parts");
+        draft.payload.put("form", "parts");
+    } else if is_result && has_results(body.as_ref()) {
+        // Each part is a result, with its own id.
+        content(body.unwrap_or_default(), &text_type, &mut draft);
+    } else if is_result {
         let call_id = object.shift_remove("tool_call_id");
         let name = object.get("name").and_then(Value::as_str).map(str::to_owned);
         result(body, call_id.as_ref().and_then(Value::as_str), name.as_deref(), &mut draft);
@@ -143,6 +153,16 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
         draft.compacted = Some(CompactionRecord::in_place("messages-api"));
     }
     draft
+}
+
+fn says_nothing(content: Option<&Value>) -> bool {
+    content.is_none_or(|content| content.is_null() || content.as_str() == Some(""))
+}
+
+/// Whether the parts of a message of a tool are results themselves.
+fn has_results(content: Option<&Value>) -> bool {
+    let parts = content.and_then(Value::as_array).unwrap_or_default();
+    parts.iter().any(|part| part.str_at("type") == Some("tool-result"))
 }
 
 /// A message whose content parts are read by `part`, for formats with parts of their own. A part

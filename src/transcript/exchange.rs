@@ -155,7 +155,7 @@ pub(super) fn read(
         asked: Asked::of_members(api, &request),
         model: text("model").or_else(|| {
             if let Some(model) = api::hosted_model(&interaction.uri) {
-                return Some(model.to_owned());
+                return Some(model.replace("%3A", ":"));
             }
             // Of a request that is not known the answer tells.
             let of_response = response.as_ref()?.str_at("model")?;

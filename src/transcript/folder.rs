@@ -23,6 +23,8 @@ const WIRE: &str = "wire.rec";
 /// The files that make a folder a trace bundle.
 const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "trace.jsonl";
+/// The versions of trace bundles that are known.
+const SCHEMAS: [u64; 2] = [1, 2];
 /// The ends of the names of the files of raw bodies.
 const REQUEST: &str = ".request.json";
 const RESPONSE: &str = ".response.json";
@@ -136,9 +138,29 @@ struct Inference {
     failure: Option<String>,
 }
 
+/// Refuses a manifest, or an event, of a version that is not known.
+fn check_schema(of: &Value, file: &Path) -> Result<()> {
+    match of.get("schema_version") {
+        Some(version) if !SCHEMAS.iter().any(|known| version.as_u64() == Some(*known)) => {
+            let message =
+                format!("expected a trace bundle of schema_version 1 or 2, found {version}");
+            Err(Error::new(ErrorKind::Version, message).in_file(file))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn bundle(folder: &Path) -> Result<FolderReader> {
     let mut reader = FolderReader::default();
-    let events = text(&folder.join(EVENTS))?;
+    let manifest = folder.join(MANIFEST);
+    match json::read_mended(text(&manifest)?.as_bytes()) {
+        Ok((of, _)) => check_schema(&of, &manifest)?,
+        Err(error) => {
+            reader.note(0, format!("a manifest that cannot be read: {}", error.message()))
+        }
+    }
+    let log = folder.join(EVENTS);
+    let events = text(&log)?;
     let mut inferences: IndexMap<String, Inference> = IndexMap::new();
     for (line, text) in (1..).zip(events.lines()).filter(|(_, text)| !text.trim().is_empty()) {
         let event = match json::read_mended(text.as_bytes()) {
@@ -148,6 +170,7 @@ fn bundle(folder: &Path) -> Result<FolderReader> {
                 continue;
             }
         };
+        check_schema(&event, &log)?;
         let Some(payload) = event.get("payload") else { continue };
         let Some(id) = payload.str_at("inference_call_id") else { continue };
         let inference = inferences.entry(id.to_owned()).or_default();

@@ -2,8 +2,8 @@ use std::fmt;
 
 use super::{
     Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot, frames,
-    gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses,
-    swe_agent, tau_bench, toolbench, wire,
+    gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code,
+    responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -76,8 +76,8 @@ formats! {
     Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
         frames::FramesFileReader::is_document, frames::FramesFileReader::is_line, frames::FramesFileReader;
     /// Recorded requests and responses of the three APIs.
-    Wire "wire" by "an object with a list `interactions` or `http_interactions`":
-        wire::WireReader::is_document, never, wire::WireReader::default();
+    Wire "wire" by "an object with a list `interactions` or `http_interactions`, or lines with `messages` and `response`":
+        wire::WireReader::is_document, wire::WireReader::is_log, wire::WireReader::default();
     /// HTTP archives of browsers and proxies.
     Har "har" by "an object with a list `log.entries`":
         har::HarReader::is_document, never, har::HarReader::default();

@@ -76,6 +76,7 @@ mod request_prints;
 mod responses;
 #[cfg(test)]
 mod sample;
+mod sdk_parts;
 mod sink;
 mod sse;
 mod starts;

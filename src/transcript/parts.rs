@@ -99,6 +99,47 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
     with_origin(label.with_part(content), block)
 }
 
+/// The types of parts that are kept whole on purpose: encrypted, binary, or a provider's own.
+const KEPT_WHOLE: [&str; 30] = [
+    "audio",
+    "compaction",
+    "compaction_summary",
+    "container_upload",
+    "context_compaction",
+    "document",
+    "file",
+    "ghost_snapshot",
+    "input_audio",
+    "input_file",
+    "input_video",
+    "item_reference",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_list_tools",
+    "media",
+    "other",
+    "reasoning",
+    "redactedThinking",
+    "redacted_thinking",
+    "refusal",
+    "search_result",
+    "source-document",
+    "source-url",
+    "step-start",
+    "text",
+    "thinking",
+    "tool_addition",
+    "tool_reference",
+    "video_url",
+];
+
+/// The type of a part that was kept whole because nobody here knows it.
+pub(super) fn unknown_type(facet: &Facet) -> Option<&str> {
+    let kind =
+        facet.source().filter(|_| facet.facet_type == FacetType::OPAQUE)?.block.as_deref()?;
+    (!KEPT_WHOLE.contains(&kind)).then_some(kind)
+}
+
 /// Whether a facet is a summary that the API made.
 pub(super) fn is_compaction(facet: &Facet) -> bool {
     let content = facet.part.as_ref().map(|part| &part.content);

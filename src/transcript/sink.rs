@@ -259,6 +259,7 @@ impl Sink {
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
         let (outside, started, edits) = (draft.outside, draft.started, draft.edits);
+        facets.iter().for_each(|facet| self.note_unknown(line, facet));
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
         facets.iter_mut().for_each(|facet| flatten_facet(facet, LEVELS));
         for id in facets.iter().filter_map(|facet| facet.call()?.id) {
@@ -279,6 +280,17 @@ impl Sink {
         give_frame_ids(&mut facets, self.sequence);
         frame.ops.extend(facets.into_iter().map(FacetOp::add));
         self.push_frame(frame);
+    }
+
+    /// Says which parts were not understood.
+    fn note_unknown(&mut self, line: u64, facet: &Facet) {
+        if let Some(kind) = parts::unknown_type(facet) {
+            self.note(
+                line,
+                &format!("a part of type {kind:?} is not understood, and kept as it is"),
+            );
+        }
+        facet.children.iter().for_each(|child| self.note_unknown(line, child));
     }
 
     /// The event of the start of a subagent's session.

@@ -90,7 +90,16 @@ struct Taken {
 impl WireReader {
     /// An object with `interactions`, each of them a request to somewhere.
     pub(super) fn is_document(value: &Value) -> bool {
-        interactions(value).is_some_and(|list| list.iter().any(Interaction::is_one))
+        let has_one = |list: &[Value]| list.iter().any(Interaction::is_one);
+        interactions(value).is_some_and(has_one) || Self::is_log(value)
+    }
+
+    /// A call as gateways log it, by line or in a list: a request and its response in one object.
+    pub(super) fn is_log(value: &Value) -> bool {
+        match value.as_array() {
+            Some(list) => !list.is_empty() && list.iter().all(Interaction::is_logged_call),
+            None => Interaction::is_logged_call(value),
+        }
     }
 
     /// A reader of exchanges that name a conversation: the first session that they make is called
@@ -364,6 +373,22 @@ fn with_outcome(item: Value, outcomes: &HashMap<String, Value>, budget: &mut Bud
 impl super::Decoder for WireReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
         let list = match value {
+            value if Interaction::is_logged_call(&value) => {
+                match Interaction::of_logged_call(value, line) {
+                    Ok(interaction) => self.take(interaction, sink),
+                    Err(entry) => sink.unknown(line, "a call without messages", entry),
+                }
+                return;
+            }
+            Value::Array(list) => {
+                for (line, call) in (1..).zip(list) {
+                    match Interaction::of_logged_call(call, line) {
+                        Ok(interaction) => self.take(interaction, sink),
+                        Err(entry) => sink.unknown(line, "a call without messages", entry),
+                    }
+                }
+                return;
+            }
             Value::Object(mut object) => {
                 let list = object
                     .shift_remove("interactions")
@@ -384,6 +409,10 @@ impl super::Decoder for WireReader {
                 Err(entry) => sink.unknown(line, "an interaction without a request", entry),
             }
         }
+        std::mem::take(self).give(sink);
+    }
+
+    fn finish(&mut self, sink: &mut Sink) {
         std::mem::take(self).give(sink);
     }
 }
@@ -801,6 +830,46 @@ mod tests {
 2/agent*
   speech "X""#,
         );
+    }
+
+    #[test]
+    fn a_log_of_a_gateway_is_requests_with_their_answers_and_usage() {
+        let call = |messages: &str, response: &str, more: &str| {
+            format!(
+                r#"{{"call_type":"acompletion","model":"m","messages":[{messages}],"response":{response},"startTime":1777629600.5,"endTime":1777629601.0{more}}}"#
+            )
+        };
+        let user = r#"{"role":"user","content":"a"}"#;
+        let answer = r#"{"role":"assistant","content":"A"}"#;
+        let first = call(
+            user,
+            &format!(r#"{{"id":"x","choices":[{{"message":{answer}}}]}}"#),
+            r#","status":"success","prompt_tokens":100,"completion_tokens":10,"total_tokens":110,"response_cost":0.0008,"model_parameters":{"tools":[{"name":"f"}]}"#,
+        );
+        let second = call(
+            &format!(r#"{user},{answer},{{"role":"user","content":"b"}}"#),
+            "null",
+            r#","status":"failure","error_str":"no room""#,
+        );
+        let expected = r#"
+1/user*
+  event "a"
+1/agent*
+  speech "A"
+1/user*
+  event "b""#;
+        let input = format!("{first}\n{second}\n");
+        testing::check("wire", &input, expected);
+        testing::check("wire", &format!("[{first},{second}]"), expected);
+        let mut transcript = crate::transcript::Transcript::new(input.as_bytes()).unwrap();
+        transcript.keep_exchanges();
+        transcript.by_ref().for_each(|record| drop(record.unwrap()));
+        let [first, second] = transcript.exchanges() else { panic!() };
+        let usage = first.usage.as_ref().unwrap();
+        assert_eq!((usage.input, usage.output), (Some(100), Some(10)));
+        assert!(usage.cost.is_some() && first.request.contains("\"tools\""));
+        assert_eq!((first.duration_ms, second.failure.as_deref()), (Some(500), Some("no room")));
+        assert_eq!(first.started.as_deref(), Some("2026-05-01T10:00:00.5Z"));
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod invariants;
 mod journal_timeline;
 #[cfg(feature = "journal")]
 mod journal_veil;
+mod kept_strings;
 mod ladder;
 mod layering;
 #[cfg(feature = "bpe")]

@@ -469,6 +469,29 @@ fn bundle(folder: &Path) {
 }
 
 #[test]
+fn a_trace_bundle_of_another_version_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    bundle(folder.path());
+    for file in ["trace.jsonl", "manifest.json"] {
+        let path = folder.path().join(file);
+        let known = fs::read_to_string(&path).unwrap();
+        fs::write(
+            &path,
+            known
+                .replace("\"schema_version\": 2", "\"schema_version\": \"9\"")
+                .replace("\"schema_version\":2", "\"schema_version\":\"9\""),
+        )
+        .unwrap();
+        let error = Transcript::open_folder(folder.path()).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), afterimage::ErrorKind::Version);
+        let message = error.to_string();
+        assert!(message.contains("schema_version 1 or 2, found \"9\""), "{message}");
+        assert!(message.contains(file), "{message}");
+        fs::write(&path, known).unwrap();
+    }
+}
+
+#[test]
 fn a_trace_bundle_is_read_with_its_failures() {
     let folder = tempfile::tempdir().unwrap();
     bundle(folder.path());

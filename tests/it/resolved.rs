@@ -272,3 +272,28 @@ fn a_text_alone_and_forks_are_joined_too() {
     let body = recording.request(3).unwrap();
     assert!(json::read(body.body().as_bytes()).is_ok());
 }
+
+#[test]
+fn a_request_of_a_kept_conversation_goes_on_from_its_last_answer() {
+    let asked = |conversation: &str, text: &str| {
+        format!("{{\"model\":\"m\",\"conversation\":{conversation},\"input\":\"{text}\"}}")
+    };
+    let recording = read(&[
+        (asked("\"c\"", "a"), answer("r1", &["A"]), false),
+        (asked("\"d\"", "x"), answer("r2", &["X"]), false),
+        (asked("{\"id\":\"c\"}", "b"), answer("r3", &["B"]), false),
+        (asked("\"c\"", "e"), answer("r4", &["E"]), false),
+    ]);
+    let sessions: Vec<&str> = recording.exchanges().iter().map(|of| &*of.session).collect();
+    assert_eq!(sessions, ["1", "2", "1", "1"]);
+    assert_eq!(recording.exchanges()[0].provenance, Provenance::Sent);
+    let Provenance::Resolved { messages: 4, missing: None, wrong: None } =
+        &recording.exchanges()[3].provenance
+    else {
+        panic!("{:?}", recording.exchanges()[3].provenance)
+    };
+    let last = recording.request(4).unwrap();
+    assert!(!last.body().contains("conversation"), "{}", last.body());
+    let at = |text: &str| last.body().find(text).unwrap();
+    assert!(at("\"a\"") < at("\"A\"") && at("\"A\"") < at("\"b\"") && at("\"B\"") < at("\"e\""));
+}

@@ -229,7 +229,7 @@ pub(crate) fn note_of<'h>(
         let frames = history.frames();
         (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
     });
-    context_note(format, &Lack::of_transcript(format, has_system, false))
+    context_note(format, &Lack::of_transcript(has_system, false))
 }
 
 fn named(lacks: &[Lack]) -> String {

@@ -137,7 +137,7 @@ impl ArchivedTranscript {
         };
         let has_tools = self.entry.requests.is_some_and(|requests| requests.last_tools > 0);
         let has_system = last.iter().all(has_system);
-        Ok(Lack::of_transcript(self.entry.input_format, has_system, has_tools))
+        Ok(Lack::of_transcript(has_system, has_tools))
     }
 
     /// Where its requests come from: recorded, or worked out from its frames. O(frames) where they

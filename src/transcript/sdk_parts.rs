@@ -1,0 +1,246 @@
+//! Parts of messages as the AI SDK and goose write them.
+
+use super::{
+    chat, gemini_message,
+    parts::{self, take_text, with_origin},
+};
+use crate::{
+    id::FacetType,
+    json::{Object, ObjectExt, Value},
+    veil::Facet,
+};
+
+/// A part of this type; itself where it is none of these.
+pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
+    match kind {
+        "tool-call" => Ok(call(block)),
+        "tool-result" => {
+            let output = block.shift_remove("output").or_else(|| block.shift_remove("result"));
+            let failed = block.get("isError").and_then(Value::as_bool) == Some(true);
+            Ok(result(block, output, failed))
+        }
+        "toolRequest" | "frontendToolRequest" => goose_call(block),
+        "toolResponse" => goose_result(block),
+        "reasoning" => match take_text(&mut block, "text") {
+            Some(text) => Ok(with_origin(parts::thought(text), block.into())),
+            None => Err(block),
+        },
+        "file" | "media" => {
+            let text = |key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
+            let media_type = text("mediaType").or_else(|| text("mimeType"));
+            match media_type.filter(|kind| kind.starts_with("image/")) {
+                Some(kind) => {
+                    let source = text("url").or_else(|| text("data"));
+                    Ok(parts::image(Some(&kind), source.as_deref(), block.into()))
+                }
+                None => Err(block),
+            }
+        }
+        _ => Err(block),
+    }
+}
+
+/// The parts of a message of a user interface: a call has its outcome in itself.
+pub(super) fn of_ui(list: Vec<Value>, text_type: &FacetType) -> Vec<Facet> {
+    let mut facets = Vec::new();
+    for part in list {
+        let Value::Object(mut object) = part else {
+            facets.push(chat::content_part(part, text_type));
+            continue;
+        };
+        let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match (kind.as_str(), object.shift_remove("toolInvocation")) {
+            // A mark between two steps says nothing.
+            ("step-start", None) if object.len() == 1 => {}
+            ("", None) => facets.push(gemini_message::part(object.into(), text_type)),
+            ("tool-invocation", Some(Value::Object(inner))) => ui_call(inner, &mut facets),
+            (kind, None) if is_call(kind) && !object.contains_key("toolName") => {
+                let name = kind.strip_prefix("tool-").unwrap_or(kind).to_owned();
+                object.put("toolName", name);
+                ui_call(object, &mut facets);
+            }
+            ("dynamic-tool", None) => ui_call(object, &mut facets),
+            (_, inner) => {
+                object.put_some("toolInvocation", inner);
+                facets.push(chat::content_part(object.into(), text_type));
+            }
+        }
+    }
+    facets
+}
+
+fn is_call(kind: &str) -> bool {
+    kind.starts_with("tool-") && !kind.starts_with("tool-approval")
+}
+
+/// A call with what came of it, where that is there.
+fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
+    let error = take_text(&mut block, "errorText");
+    let failed = error.is_some();
+    let output = ["output", "result"].iter().find_map(|key| block.shift_remove(key));
+    let output = output.filter(|output| !output.is_null()).or(error.map(Value::from));
+    let mut ids = Object::new();
+    for key in ["toolCallId", "toolName"] {
+        ids.put_some(key, block.get(key).cloned());
+    }
+    facets.push(call(block));
+    facets.extend(output.map(|output| result(ids, Some(output), failed)));
+}
+
+fn call(mut block: Object) -> Facet {
+    let (id, name) = (take_text(&mut block, "toolCallId"), take_text(&mut block, "toolName"));
+    let input = ["input", "args", "rawInput"].iter().find_map(|key| block.shift_remove(key));
+    block.shift_remove("type");
+    let call = parts::call(id.as_deref(), &name.unwrap_or_default(), input.into());
+    with_origin(call, block.into())
+}
+
+/// A result; `block` is what its part has besides the output.
+fn result(mut block: Object, output: Option<Value>, failed: bool) -> Facet {
+    let (id, name) = (take_text(&mut block, "toolCallId"), take_text(&mut block, "toolName"));
+    block.shift_remove("type");
+    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
+    let mut shown = output.unwrap_or_default();
+    // The SDK says what an output is; goose's is what a server of the Model Context Protocol gave.
+    if let Value::Object(output) = &mut shown {
+        let kind = output.get("type").and_then(Value::as_str).unwrap_or_default();
+        let is_refused = kind.starts_with("error") || kind == "execution-denied";
+        let is_error = output.get("isError").and_then(Value::as_bool) == Some(true);
+        parts::complete_result(&mut facet, None, None, is_refused || is_error);
+        let key = if output.contains_key("type") { "value" } else { "content" };
+        if let Some(inner) = output.shift_remove(key) {
+            let rest = std::mem::take(output);
+            block.put_some("beside", (!rest.is_empty()).then_some(rest));
+            shown = inner;
+        }
+    }
+    match shown {
+        Value::String(text) => facet.content = text,
+        Value::Array(list) => {
+            block.put("form", "parts");
+            let part = |part| chat::content_part(part, &FacetType::RESULT);
+            facet.children = list.into_iter().map(part).collect();
+        }
+        Value::Null => block.put("form", "null"),
+        other => {
+            block.put("form", "json");
+            facet.content = other.to_string();
+        }
+    }
+    with_origin(facet, block.into())
+}
+
+fn goose_call(mut block: Object) -> Result<Facet, Object> {
+    let Some(Value::Object(mut outer)) = block.shift_remove("toolCall") else { return Err(block) };
+    let Some(Value::Object(mut inner)) = outer.shift_remove("value") else {
+        block.put("toolCall", outer);
+        return Err(block);
+    };
+    let (id, name) = (take_text(&mut block, "id"), take_text(&mut inner, "name"));
+    let arguments = inner.shift_remove("arguments");
+    block.shift_remove("type");
+    for rest in [outer, inner] {
+        block.put_unknown(&rest);
+    }
+    let call = parts::call(id.as_deref(), &name.unwrap_or_default(), arguments.into());
+    Ok(with_origin(call, block.into()))
+}
+
+fn goose_result(mut block: Object) -> Result<Facet, Object> {
+    let Some(Value::Object(mut outer)) = block.shift_remove("toolResult") else {
+        return Err(block);
+    };
+    if let Some(id) = block.shift_remove("id") {
+        block.put("toolCallId", id);
+    }
+    let failed = outer.get("status").and_then(Value::as_str) == Some("error");
+    let output = outer.shift_remove("value").or_else(|| outer.shift_remove("error"));
+    block.put_unknown(&outer);
+    Ok(result(block, output, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::transcript::testing::check;
+
+    #[test]
+    fn messages_of_the_ai_sdk_have_their_calls_and_results() {
+        let report = check(
+            "openai-chat",
+            r#"[{"role":"user","content":"a"},
+                {"role":"assistant","content":[{"type":"reasoning","text":"hm"},{"type":"tool-call","toolCallId":"c","toolName":"f","input":{"x":1}}]},
+                {"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"f","output":{"type":"text","value":"T"}}]},
+                {"role":"assistant","content":[{"type":"tool-call","toolCallId":"d","toolName":"f","args":{}}]},
+                {"role":"tool","content":[{"type":"tool-result","toolCallId":"d","toolName":"f","output":{"type":"error-json","value":{"no":1}}}]}]"#,
+            r#"
+1/user*
+  event "a"
+1/agent*
+  thought "hm"
+  action "" {"toolName":"f","toolCallId":"c","parameters":{"x":1}}
+1/environment*
+  result "T" {"toolName":"f","toolCallId":"c"}
+1/agent*
+  action "" {"toolName":"f","toolCallId":"d","parameters":{}}
+1/environment*
+  result "{\"no\":1}" {"toolName":"f","toolCallId":"d","isError":true}"#,
+        );
+        assert_eq!(report.noted, 0);
+    }
+
+    #[test]
+    fn messages_of_a_user_interface_hold_calls_with_their_outcome() {
+        check(
+            "openai-chat",
+            r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"a"}]},
+                {"id":"2","role":"assistant","parts":[{"type":"step-start"},
+                  {"type":"tool-tide","toolCallId":"c","state":"output-available","input":{"x":1},"output":"T"},
+                  {"type":"dynamic-tool","toolName":"g","toolCallId":"d","state":"output-error","input":{},"errorText":"no"},
+                  {"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"e","toolName":"h","args":{},"result":{"a":1}}},
+                  {"type":"text","text":"b","state":"done"}]}]"#,
+            r#"
+1/user*
+  event "a"
+1/agent*
+  action "" {"toolName":"tide","toolCallId":"c","parameters":{"x":1}}
+  result "T" {"toolName":"tide","toolCallId":"c"}
+  action "" {"toolName":"g","toolCallId":"d","parameters":{}}
+  result "no" {"toolName":"g","toolCallId":"d","isError":true}
+  action "" {"toolName":"h","toolCallId":"e","parameters":{}}
+  result "{\"a\":1}" {"toolName":"h","toolCallId":"e"}
+  speech "b""#,
+        );
+    }
+
+    #[test]
+    fn messages_of_goose_have_their_calls_and_results() {
+        let report = check(
+            "openai-chat",
+            r#"
+{"role":"user","created":1,"content":[{"type":"text","text":"a"}]}
+{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"f","arguments":{"x":1}}}}]}
+{"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":[{"type":"text","text":"T"}]}}]}
+{"role":"assistant","content":[{"type":"toolRequest","id":"d","toolCall":{"status":"success","value":{"name":"f","arguments":{}}}}]}
+{"role":"user","content":[{"type":"toolResponse","id":"d","toolResult":{"status":"error","error":"no"}}]}
+{"role":"assistant","content":[{"type":"novelPart","x":"y"}]}"#,
+            r#"
+1/user*
+  event "a"
+1/agent*
+  action "" {"toolName":"f","toolCallId":"c","parameters":{"x":1}}
+1/user*
+  result "" {"toolName":"f","toolCallId":"c"}
+    result "T"
+1/agent*
+  action "" {"toolName":"f","toolCallId":"d","parameters":{}}
+1/user*
+  result "no" {"toolName":"f","toolCallId":"d","isError":true}
+1/agent*
+  opaque "[novelPart, 28 bytes]""#,
+        );
+        assert_eq!(
+            report.notes[0].text,
+            "a part of type \"novelPart\" is not understood, and kept as it is"
+        );
+    }
+}
