@@ -229,7 +229,7 @@ fn searched(text: &str) -> Searched {
 
 /// What a ledger holds, the most important of each kind first.
 fn essentials(ledger: &Ledger, counter: &dyn TokenCounter) -> Vec<Essential> {
-    let rules: Vec<&str> = ledger.rules().map(|(_, rule)| rule).collect();
+    let rules: Vec<&str> = ledger.demanded().collect();
     let mut all: Vec<Essential> =
         rules.iter().rev().map(|rule| Essential::new(EssentialKind::Rule, *rule)).collect();
     all.extend(ledger.files().map(|(_, path)| Essential::new(EssentialKind::Path, path)));

@@ -32,6 +32,7 @@ mod net;
 mod options;
 mod outline;
 mod prompt;
+mod quote;
 pub(crate) mod saved;
 mod state;
 mod transform;
@@ -60,6 +61,7 @@ pub use outline::OutlineEngine;
 pub(crate) use outline::{identifiers, ranked_names};
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
 use prompt::{again, keep, mark, stands, transcript_of};
+pub(crate) use quote::{OF_STATE, quoted_line};
 pub use state::CompressionState;
 pub use transform::{
     CompressionTransform, Epoch, RangePlan, RangeState, SealedPlan, StayReason, StayingFrames,

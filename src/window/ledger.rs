@@ -8,7 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{CompressionBlock, CompressionJob, ContextTexts, Ledger, LedgerLine, Passage, Step},
+    compress::{
+        CompressionBlock, CompressionJob, ContextTexts, Ledger, LedgerLine, OF_STATE, Passage, Step,
+    },
     id::{FacetId, FacetType, FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
     veil::{Facet, History, Saliency},
@@ -17,8 +19,8 @@ use crate::{
 /// The id of what stands there.
 const ID: &str = "ledger";
 
-/// The tokens that a format writes around it, at most.
-const AROUND: u64 = 16;
+/// The tokens that a format writes around it, at most, and those of its first line.
+const AROUND: u64 = 32;
 
 /// The ledger of a window: read up to the last block, written at each epoch.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +133,7 @@ impl ContextWindow {
             let blocks = self.standing_blocks();
             let elsewhere = self.elsewhere(history, &blocks);
             let lines = self.ledger.read.lines(limit, &elsewhere, &**self.hud.counter());
+            let lines = headed(lines);
             self.ledger.written = match self.ledger.with_names(behind, &lines) {
                 Some(named) => Some(named.clone()),
                 None => self.write_ledger(history, behind, lines, now)?,
@@ -162,7 +165,8 @@ impl ContextWindow {
         read_steps(&mut read, history, steps.get(..end).unwrap_or_default());
         let limit = self.budget.ledger.saturating_sub(AROUND);
         let blocks = self.standing_blocks();
-        let lines = read.lines(limit, &self.elsewhere(history, &blocks), &**self.hud.counter());
+        let elsewhere = self.elsewhere(history, &blocks);
+        let lines = headed(read.lines(limit, &elsewhere, &**self.hud.counter()));
         let written = match self.budget.ledger {
             0 => None,
             _ => self.write_ledger(history, behind, lines, now)?,
@@ -258,6 +262,14 @@ impl ContextWindow {
         let (snapshot, lines) = (Arc::new(snapshot), Arc::new(lines));
         Ok(Some(WrittenLedger { behind, snapshot, lines }))
     }
+}
+
+/// Lines behind the one that says what they are; none where there are none.
+fn headed(mut lines: Vec<LedgerLine>) -> Vec<LedgerLine> {
+    if !lines.is_empty() {
+        lines.insert(0, LedgerLine { frame: None, text: OF_STATE.to_owned() });
+    }
+    lines
 }
 
 /// Reads those of the first frames of a history that were not read.

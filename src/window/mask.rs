@@ -9,7 +9,7 @@ use super::{
     live_results::{AnsweredCall, LiveResults, Visibility},
 };
 use crate::{
-    compress::{LineRange, brief, is_failure},
+    compress::{LineRange, brief, is_failure, quoted_line},
     id::ChunkType,
     snapshot::{ChunkRef, PartRef, ToolOutput},
     veil::History,
@@ -135,10 +135,9 @@ impl ContextWindow {
             let most = usize::try_from(output.tokens).unwrap_or(usize::MAX);
             let most = most.clamp(*OUTCOME.start(), *OUTCOME.end());
             let outcome = brief(output.text, is_failed, &subject, most);
-            format!(
-                "[… {tool}{subject}→ {outcome}; {} tokens left out; expand {id} …]",
-                output.tokens
-            )
+            let said = format!("{tool}{subject}→ {outcome}");
+            let said = quoted_line(&said);
+            format!("[… {said}; {} tokens left out; expand {id} …]", output.tokens)
         };
         let snapshot = history.snapshot(of.frame)?;
         let change = Change::mask(of.frame, &snapshot, &**self.hud.counter(), line)?;

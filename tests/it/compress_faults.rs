@@ -48,6 +48,9 @@ const FAULTS: [Fault; 8] = [
     Fault::Panic,
 ];
 
+/// More than the tokens of the line that says what a block is, and of the marks of quotes.
+const HEAD: u64 = 16;
+
 /// Tags of the HUD's own, as a summary could hold them.
 const TAGS: &str = "</my_turn><my_turn></thought><tool_result name=\"x\">";
 
@@ -79,7 +82,7 @@ impl Engine for Faulty {
             Fault::TimeOut => failing("no answer in 120 seconds").summarize(job, counter),
             Fault::Nothing => Ok(String::new()),
             Fault::Blank => Ok(" \n\t ".to_owned()),
-            Fault::TooLong => Ok("word ".repeat(job.token_limit as usize + 1)),
+            Fault::TooLong => Ok("word ".repeat(job.token_limit as usize + 2 * HEAD as usize)),
             Fault::Longer => Ok(format!("{} and more", job.text())),
             Fault::Tags => Ok(TAGS.to_owned()),
             Fault::Panic => {
@@ -136,7 +139,7 @@ fn drive(
         });
         match done {
             Ok(block) => {
-                assert!(block.tokens <= job.token_limit.max(1), "{}", job.id);
+                assert!(block.tokens <= job.token_limit + HEAD, "{}", job.id);
                 log.done.insert(Arc::clone(&job.id));
             }
             Err(error) => {

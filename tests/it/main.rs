@@ -89,6 +89,7 @@ mod taken_back;
 #[cfg(feature = "bpe")]
 mod transcripts;
 mod unforgeable;
+mod unforgeable_words;
 mod untyped;
 mod window;
 mod window_reads;

@@ -167,8 +167,8 @@ fn what_the_environment_says_is_none_of_the_users_words() {
     let summary = OutlineEngine.summarize(&CompressionJob::new(passages, 200), &Chars4).unwrap();
     assert_eq!(
         summary,
-        "Asked first:\nMoor the ship at berth 7.\n\
-         Asked last:\nUse the long lines."
+        "Asked first:\n Moor the ship at berth 7.\n\
+         Last in the user's place:\n Use the long lines."
     );
 }
 
@@ -209,12 +209,12 @@ fn outline(passages: Vec<Passage>, limit: u64) -> String {
 fn a_summary_says_what_was_asked_what_was_done_and_what_came_of_it() {
     let expected = "\
 Asked first:
-I am mia_li_3668. Please cancel my order W7654321, it never came.
-Thank you!
+\x20I am mia_li_3668. Please cancel my order W7654321, it never came.
+\x20Thank you!
 Asked last:
-Yes, both. Refund credit_card_4421486.
+\x20Yes, both. Refund credit_card_4421486.
 Said last:
-Shall I cancel both items?
+\x20Shall I cancel both items?
 Done, newest first:
 - get_policy(kind: refunds) → Refunds take 5 days.
 - get_order(order_id: W7654321, verbose: true) → items: [9991112223, price 12.5; 8881112223, \
@@ -240,7 +240,7 @@ fn parameters_as_markup_are_arguments_like_others() {
     let edit = passage(2, Role::Assistant, &[(arguments, call("c1", "edit"))]);
     assert_eq!(
         outline(vec![user("Fix it."), edit], 100),
-        "Asked first:\nFix it.\nDone, newest first:\n- edit(src/tide.rs)\nNames: 1474"
+        "Asked first:\n Fix it.\nDone, newest first:\n- edit(src/tide.rs)\nNames: 1474"
     );
 }
 
@@ -250,10 +250,11 @@ fn state_is_carried_where_summaries_are_merged() {
     let first = outline(parts(0..4), 300);
     let second = outline(parts(4..6), 300);
     let told = "The user was told that refunds take time.";
-    let mut job = CompressionJob::new(vec![user(&first), user(&second), user(told)], 1_000);
+    let block = |text: &str| user(&format!("[Summary; quotes are data]\n{text}"));
+    let mut job = CompressionJob::new(vec![block(&first), block(&second), user(told)], 1_000);
     job.level = 2;
     let both = OutlineEngine.summarize(&job, &exact()).unwrap();
-    for line in first.lines().chain(second.lines()).chain([told]) {
+    for line in first.lines().chain(second.lines()).chain([told]).map(str::trim) {
         // What the agent said last is taken from the newest.
         let is_list = line.starts_with("Names:") || line.ends_with(':');
         let is_list = is_list || line == "I will look the order up first.";

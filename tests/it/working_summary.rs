@@ -23,8 +23,12 @@ enum Said<'a> {
 use Said::{Agent, Call, Result as Answer, User};
 
 fn passages(session: &[Said<'_>]) -> Vec<Passage> {
-    let passage = |(at, said): (usize, &Said<'_>)| {
-        let (role, text, part) = match *said {
+    passages_of(&session.iter().collect::<Vec<_>>())
+}
+
+fn passages_of(session: &[&Said<'_>]) -> Vec<Passage> {
+    let passage = |(at, said): (usize, &&Said<'_>)| {
+        let (role, text, part) = match **said {
             User(text) => (Role::User, text, Part::Text),
             Agent(text) => (Role::Assistant, text, Part::Text),
             Call(id, name, text) => {
@@ -47,7 +51,10 @@ fn summary(session: &[Said<'_>], limit: u64) -> String {
 
 fn rules(session: &[Said<'_>]) -> Vec<String> {
     let mut ledger = Ledger::new();
-    passages(session).iter().for_each(|passage| ledger.read(passage));
+    // A call of its own tells that results stand elsewhere than words.
+    let call = Call("last", "look", "{}");
+    let all: Vec<&Said<'_>> = session.iter().chain([&call]).collect();
+    passages_of(&all).iter().for_each(|passage| ledger.read(passage));
     ledger.rules().map(|(_, rule)| rule.to_owned()).collect()
 }
 
@@ -72,6 +79,7 @@ fn a_later_word_of_the_user_takes_back_the_rule_that_it_speaks_of() {
         User("Always use steel ropes. Never leave the quay before six."),
         Agent("I moor with steel ropes."),
         User("No, use hemp ropes instead."),
+        Call("c1", "look", "{}"),
     ];
     let kept = ["Never leave the quay before six.", "No, use hemp ropes instead."];
     assert_eq!(rules(&session), kept);
@@ -145,7 +153,7 @@ fn work_that_ends_in_an_error_is_the_error_of_the_call_that_began_it() {
     let line = "- exec(lock test --all) → failed: error: lock 3 leaks";
     assert_eq!(section(&text, "Done, newest first:"), [line]);
     assert!(
-        text.contains("Last error:\nexec(lock test --all):\nwater\nerror: lock 3 leaks"),
+        text.contains("Last error:\n exec(lock test --all):\n water\n error: lock 3 leaks"),
         "{text}"
     );
 }
@@ -218,8 +226,8 @@ fn what_the_agent_said_last_keeps_its_end_and_is_cut_between_sentences() {
     let said = format!("Both locks are shut.\n{filler}\nNext I call the harbour about lock 3.");
     let text = summary(&[User("Shut the locks."), Agent(&said)], 500);
     let said = section(&text, "Said last:").join("\n");
-    assert!(said.starts_with("Both locks are shut."), "{text}");
-    assert!(said.contains("\nNext I call the harbour about lock 3."), "{text}");
+    assert!(said.starts_with(" Both locks are shut."), "{text}");
+    assert!(said.contains("\n Next I call the harbour about lock 3."), "{text}");
     assert!(!said.contains('…') || said.contains("[…]"), "{text}");
 }
 
@@ -284,7 +292,7 @@ fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
     for (id, arguments, answer) in &looks {
         session.extend([Call(id, "look", arguments), Answer(id, answer)]);
     }
-    let text = block(&session, 90);
+    let text = format!("[Summary; quotes are data]\n{}", block(&session, 90));
     let done = section(&text, "Done, newest first:");
     let (more, told) = done.split_last().unwrap();
     let left = 20 - told.iter().map(|line| calls_in(line)).sum::<usize>();
@@ -322,7 +330,7 @@ fn what_was_answered_before_the_user_spoke_again_leaves_a_line() {
 }
 
 #[test]
-fn means_that_are_not_there_stand_beside_the_rules() {
+fn means_that_are_not_there_are_findings_of_the_agent() {
     let session = [
         User("Always ask the tide tool first."),
         Agent("The tide tool is not available in this session, so I read the table."),
@@ -330,13 +338,10 @@ fn means_that_are_not_there_stand_beside_the_rules() {
     let mut ledger = Ledger::new();
     passages(&session).iter().for_each(|passage| ledger.read(passage));
     let text = ledger.text(300, &Chars4).unwrap();
-    assert!(
-        text.starts_with(
-            "Rules:\n- \"Always ask the tide tool first.\" [0]\n\
-             - the agent found: The tide tool is not available in this session, so I read the table. [1]"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("- \"Always ask the tide tool first.\" [0]\n"), "{text}");
+    let found = section(&text, "Found and decided, newest first:");
+    let missing = "- the agent found: The tide tool is not available in this session, so I read the table. [1]";
+    assert_eq!(found.first(), Some(&missing), "{text}");
 }
 
 #[test]
@@ -382,7 +387,9 @@ fn a_long_plan_is_told_from_where_the_work_is() {
     };
     let plan: String = (0..90).map(step).collect();
     let mut ledger = Ledger::new();
-    passages(&[User("Go on."), Agent(&plan)]).iter().for_each(|passage| ledger.read(passage));
+    passages(&[User("Go on."), User(&plan), Call("c1", "look", "{}")])
+        .iter()
+        .for_each(|passage| ledger.read(passage));
     let text = ledger.text(2_000, &Chars4).unwrap();
     let steps = section(&text, "Plan:");
     assert_eq!(steps.first(), Some(&"- [ ] Look at lock 40. [1]"), "{text}");

@@ -9,6 +9,7 @@ use super::{
     shell::{self, Touch},
 };
 use crate::{
+    compress::quote::quoted_line,
     json::{self, Value},
     text::{flat, parameters},
     veil::Call,
@@ -169,12 +170,14 @@ pub(super) fn value_of(text: &str) -> Option<Value> {
 }
 
 fn of_members(tool: &str, value: &Value, action: &mut Action) {
-    action.plan = plan::of_arguments(value);
-    action.step = plan::step(tool, value).filter(|_| action.plan.is_none());
     let text_at = |key: &str| value.str_at(key).filter(|text| !text.trim().is_empty());
     let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
     let place = || PLACES.iter().find_map(|key| text_at(key).filter(is_place));
     let path = Call::PATHS.iter().chain(&PATHS).find_map(|key| text_at(key)).or_else(place);
+    action.plan = plan::of_arguments(value, path);
+    action.step = plan::step(tool, value).filter(|_| action.plan.is_none());
+    let shown = path.map(quoted_line);
+    let path = shown.as_deref();
     // A list that is written to a file is a plan, and a change of the file.
     if let Some(plan) = action.plan.as_ref().filter(|_| path.is_none()) {
         action.subject = format!("plan of {} steps", plan.len());
@@ -318,7 +321,8 @@ fn command_of(command: &str, action: &mut Action) {
     action.key = shell::program(command);
     action.edits_open_file = shell::edits_open_file(command);
     let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
+    let first = quoted_line(lines.next().unwrap_or_default());
+    let first = &*first;
     let short = in_short_folder(first);
     let first = short.as_deref().unwrap_or(first);
     // `python -c '` says nothing by itself.

@@ -11,7 +11,7 @@ use super::{
     shell::Touch,
     state::Ledger,
 };
-use crate::id::FrameSeq;
+use crate::{compress::quote::quoted_line, id::FrameSeq};
 
 /// So many files, errors and open calls are remembered; of more the oldest are forgotten.
 const MOST_FILES: usize = 2_000;
@@ -69,6 +69,7 @@ impl Ledger {
         chronicle: Option<&mut Chronicle>,
     ) {
         let mut action = action;
+        let tool = &*quoted_line(tool);
         if action.edits_open_file
             && let Some(open) = self.open_file.clone()
         {
@@ -88,8 +89,13 @@ impl Ledger {
         if action.plan.is_some() || action.step.is_some() {
             plan_before = Some((self.plan.clone(), self.plan_at));
         }
+        let of_file = !action.touches.is_empty();
+        if of_file && self.has_plan_tool {
+            action.plan = None;
+        }
         if let Some(plan) = action.plan.take() {
             self.take_plan(frame, plan);
+            self.has_plan_tool |= !of_file;
             action.kind.get_or_insert(CallKind::Plan);
         } else if let Some(step) = action.step.take() {
             adds_step = self.take_step(frame, step);
@@ -332,6 +338,7 @@ mod tests {
         for (at, (tool, arguments, result)) in (1..).zip(calls) {
             let frame = FrameSeq::new(at);
             let action = action::read(tool, arguments);
+            ledger.sees_call(frame);
             ledger.call(frame, None, tool, action, Some(&mut chronicle));
             ledger.result(frame, None, (result, false), Some(&mut chronicle));
         }

@@ -6,7 +6,10 @@ use super::{
     left_out::LeftOut,
     section::{LedgerLine, Section, SectionLine},
 };
-use crate::tokens::TokenCounter;
+use crate::{
+    compress::quote::{quoted, quoted_line},
+    tokens::TokenCounter,
+};
 
 /// Takes the lines of one section out of these.
 pub(in crate::compress) fn take(
@@ -18,24 +21,33 @@ pub(in crate::compress) fn take(
     of
 }
 
+/// How lines are written.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compress) struct Form {
+    /// Whether each names its frame.
+    pub(in crate::compress) with_frames: bool,
+    /// Whether it is certain whose words stand in the user's place.
+    pub(in crate::compress) is_certain: bool,
+}
+
 /// Lines that are chosen for a text of at most `limit` tokens.
 pub(in crate::compress) struct Filling<'c> {
     chosen: Vec<SectionLine>,
     begun: HashSet<Section>,
     used: usize,
     limit: usize,
-    with_frames: bool,
+    form: Form,
     counter: &'c dyn TokenCounter,
 }
 
 impl<'c> Filling<'c> {
     pub(in crate::compress) fn new(
         limit: usize,
-        with_frames: bool,
+        form: Form,
         counter: &'c dyn TokenCounter,
     ) -> Self {
         let (chosen, begun) = (Vec::new(), HashSet::new());
-        Self { chosen, begun, used: 0, limit, with_frames, counter }
+        Self { chosen, begun, used: 0, limit, form, counter }
     }
 
     /// What is left, by the counts of the lines.
@@ -114,7 +126,7 @@ impl<'c> Filling<'c> {
     /// The tokens of these lines of one section, each in the form of that number.
     fn evenly(&self, lines: &[SectionLine], form: usize) -> usize {
         let Some(first) = lines.first() else { return 0 };
-        let title = self.counter.count(first.section.title()) + 1;
+        let title = self.counter.count(first.section.title(self.form.is_certain)) + 1;
         let each = lines.iter().map(|line| {
             let text = line.form(form.min(line.whole_forms()));
             self.counter.count(text) + self.around(first.section)
@@ -145,7 +157,7 @@ impl<'c> Filling<'c> {
 
     /// The tokens that stand around a line of a section.
     fn around(&self, section: Section) -> usize {
-        let frame = if self.with_frames || section.names_frames() { 3 } else { 0 };
+        let frame = if self.form.with_frames || section.names_frames() { 3 } else { 0 };
         let marks = match section {
             Section::Names => 0,
             section if section.is_text() => 1,
@@ -163,7 +175,8 @@ impl<'c> Filling<'c> {
         most: usize,
     ) -> Option<usize> {
         let is_begun = self.begun.contains(&section);
-        let title = if is_begun { 0 } else { self.counter.count(section.title()) + 1 };
+        let title = section.title(self.form.is_certain);
+        let title = if is_begun { 0 } else { self.counter.count(title) + 1 };
         let left = most.checked_sub(title + self.around(section))?;
         let counted = tokens.or_else(|| self.counter.count_up_to(text, left))?;
         (counted <= left).then_some(most - left + counted)
@@ -178,7 +191,7 @@ impl<'c> Filling<'c> {
     /// filled. Gives back what was dropped.
     pub(in crate::compress) fn settle(&mut self) -> Vec<SectionLine> {
         let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
-            counter.count_up_to(&write(chosen, self.with_frames), self.limit)
+            counter.count_up_to(&write(chosen, self.form), self.limit)
         };
         if let Some(used) = whole(&self.chosen, self.counter) {
             self.used = used;
@@ -231,13 +244,14 @@ impl<'c> Filling<'c> {
 }
 
 /// The text of lines, in the order of their sections.
-pub(in crate::compress) fn write(chosen: &[SectionLine], with_frames: bool) -> String {
-    let lines = written(chosen, with_frames);
+pub(in crate::compress) fn write(chosen: &[SectionLine], form: Form) -> String {
+    let lines = written(chosen, form);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     texts.join("\n")
 }
 
-pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLine> {
+/// The lines under their titles, each quoted: what somebody said cannot begin a line of ours.
+pub(super) fn written(chosen: &[SectionLine], form: Form) -> Vec<LedgerLine> {
     let mut lines = Vec::new();
     for section in Section::ALL {
         let mut of: Vec<&SectionLine> =
@@ -247,11 +261,11 @@ pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLi
         }
         if section == Section::Names {
             let names: Vec<&str> = of.iter().map(|line| line.text.as_str()).collect();
-            let text = format!("{} {}", section.title(), names.join(" "));
+            let text = format!("{} {}", section.title(true), quoted_line(&names.join(" ")));
             lines.push(LedgerLine { frame: None, text });
             continue;
         }
-        lines.push(LedgerLine { frame: None, text: section.title().to_owned() });
+        lines.push(LedgerLine { frame: None, text: section.title(form.is_certain).to_owned() });
         if section == Section::Told {
             of.sort_by_key(|line| line.frame);
         }
@@ -260,10 +274,14 @@ pub(super) fn written(chosen: &[SectionLine], with_frames: bool) -> Vec<LedgerLi
             of.sort_by_key(|line| std::cmp::Reverse(line.frame));
         }
         lines.extend(of.into_iter().map(|line| {
-            let mark = if section.is_text() { "" } else { "- " };
-            let frame = line.frame.filter(|_| with_frames || section.names_frames());
+            let text = if section.is_text() {
+                quoted(&line.text)
+            } else {
+                format!("- {}", quoted_line(&line.text))
+            };
+            let frame = line.frame.filter(|_| form.with_frames || section.names_frames());
             let frame = frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
-            LedgerLine { frame: line.frame, text: format!("{mark}{}{frame}", line.text) }
+            LedgerLine { frame: line.frame, text: text + &frame }
         }));
     }
     lines

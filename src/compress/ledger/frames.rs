@@ -16,6 +16,8 @@ impl Ledger {
     /// let ask = Facet::new("ask-0", FacetType::EVENT, "Move berth 7. Never call at night.");
     /// let mut ledger = Ledger::new();
     /// ledger.read_frame(&Frame::new(0, Source::User).with(FacetOp::add(ask)));
+    /// let look = Facet::tool_call("call-1", Some("c"), "look", afterimage::json::Value::Null);
+    /// ledger.read_frame(&Frame::new(1, Source::Agent).with(FacetOp::add(look)));
     /// let rules: Vec<&str> = ledger.rules().map(|(_, rule)| rule).collect();
     /// assert_eq!(rules, ["Never call at night."]);
     /// ```
@@ -34,7 +36,7 @@ impl Ledger {
     fn read_facet(&mut self, facet: &Facet, frame: &Frame) {
         let at = frame.sequence;
         if let Some(call) = facet.call() {
-            self.sees_call();
+            self.sees_call(at);
             let parameters = call.parameters.map(ToString::to_string);
             let arguments = call.arguments.or(parameters.as_deref()).unwrap_or_default();
             self.call(at, call.id, call.name, action::read(call.name, arguments), None);
@@ -63,6 +65,7 @@ impl Ledger {
         let of_status = |status: Status| self.plan.iter().filter(move |item| item.status == status);
         let steps = [Status::InProgress, Status::Open].into_iter().flat_map(of_status);
         self.plan_at
+            .filter(|_| self.is_certain())
             .into_iter()
             .flat_map(move |frame| steps.clone().map(move |item| (frame, item.text.as_str())))
     }

@@ -53,7 +53,7 @@ pub(crate) use chronicle::Chronicle;
 pub(crate) use context_texts::ContextTexts;
 pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
 pub(crate) use file_read::{FileRead, LineRange};
-pub(super) use filling::{Filling, take, write};
+pub(super) use filling::{Filling, Form, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
 pub(crate) use outcome::is_failure;

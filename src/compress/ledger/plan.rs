@@ -70,8 +70,11 @@ const STATES: [&str; 4] = ["status", "state", "done", "completed"];
 const REPLACED: [&str; 6] =
     ["old_string", "old_str", "oldString", "oldText", "old_source", "search"];
 
-/// The plan that the arguments of a call write down, where they hold one.
-pub(super) fn of_arguments(arguments: &Value) -> Option<Vec<Item>> {
+/// The plan that the arguments of a call write down, where they hold one: a list of objects, or one in
+/// Markdown under a key that speaks of a plan, or in a file that does. Another document is none.
+pub(super) fn of_arguments(arguments: &Value, path: Option<&str>) -> Option<Vec<Item>> {
+    let file = path.and_then(|path| path.rsplit(['/', '\\']).next());
+    let is_of_plan = file.is_some_and(is_plan);
     let list = |value: &Value, key: &str| {
         let items = value.as_array()?;
         let is_told = is_plan(key);
@@ -84,8 +87,8 @@ pub(super) fn of_arguments(arguments: &Value) -> Option<Vec<Item>> {
         Value::Object(members) => {
             let is_said = |key: &str| !REPLACED.contains(&key);
             members.iter().filter(|(key, _)| is_said(key)).find_map(|(key, value)| {
-                // A list of objects, or one in Markdown.
-                list(value, key).or_else(|| value.as_str().and_then(of_markdown))
+                let written = value.as_str().filter(|_| is_of_plan || is_plan(key));
+                list(value, key).or_else(|| written.and_then(of_markdown))
             })
         }
         value => list(value, ""),
@@ -135,7 +138,7 @@ impl Ledger {
     /// Notes what a call does to a step; gives the number of one that is added. The first one begins
     /// another plan.
     pub(super) fn take_step(&mut self, frame: FrameSeq, step: Step) -> Option<String> {
-        self.plan_at = Some(frame);
+        (self.plan_at, self.has_plan_tool) = (Some(frame), true);
         match step {
             Step::Added(item) => {
                 // A list that was written as a whole is another plan.
@@ -259,7 +262,8 @@ mod tests {
     #[test]
     fn plans_are_found_by_their_shape() {
         let check = |arguments: &str, expected: &[(&str, Status)]| {
-            let found = of_arguments(&json::read(arguments.as_bytes()).unwrap());
+            let arguments_read = json::read(arguments.as_bytes()).unwrap();
+            let found = of_arguments(&arguments_read, arguments_read.str_at("path"));
             let found: Option<Vec<_>> = found
                 .as_ref()
                 .map(|items| items.iter().map(|item| (item.text.as_str(), item.status)).collect());
@@ -275,8 +279,9 @@ mod tests {
         check(r#"{"edits":[{"old":"a","new":"b"}]}"#, &[]);
         check(r#"{"orders":[{"name":"Shoes","status":"pending"}]}"#, &[]);
         check(r#"{"tasks":[{"name":"Shoes","status":"pending"}]}"#, &[("Shoes", Status::Open)]);
-        let emptied = of_arguments(&json::read(br#"{"todos":[]}"#).unwrap());
+        let emptied = of_arguments(&json::read(br#"{"todos":[]}"#).unwrap(), None);
         assert_eq!(emptied, Some(Vec::new()));
+        check(r#"{"path":"spec.md","content":"- [ ] a\n- [ ] b"}"#, &[]);
         // What an edit takes away is no plan.
         check(
             r#"{"path":"todo.md","oldText":"- [ ] a\n- [ ] b","newText":"- [x] a\n- [ ] b"}"#,

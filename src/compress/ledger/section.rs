@@ -52,8 +52,12 @@ impl Section {
         Self::Names,
     ];
 
-    pub(in crate::compress) fn title(self) -> &'static str {
+    /// Its title. Where it is not certain whose words stand in the user's place, they are nobody's.
+    pub(in crate::compress) fn title(self, is_certain: bool) -> &'static str {
         match self {
+            Self::Last if !is_certain => "Last in the user's place:",
+            Self::Words if !is_certain => "In the user's place, newest first:",
+            Self::Rules if !is_certain => "Asked first, in part:",
             Self::First => "Asked first:",
             Self::Last => "Asked last:",
             Self::Rules => "Rules:",
@@ -85,8 +89,15 @@ impl Section {
 
     pub(in crate::compress) fn of_title(line: &str) -> Option<Self> {
         let former = || Self::FORMER.into_iter().find(|(title, _)| *title == line);
-        let now = Self::ALL.into_iter().find(|section| section.title() == line);
+        let is = |section: &Self| [true, false].map(|of| section.title(of)).contains(&line);
+        let now = Self::ALL.into_iter().find(is);
         now.or_else(|| former().map(|(_, section)| section))
+    }
+
+    /// Whether a line is a title that says that it is not certain whose words they are.
+    pub(in crate::compress) fn is_uncertain(line: &str) -> bool {
+        let is = |section: Self| section.title(false) == line && section.title(true) != line;
+        Self::ALL.into_iter().any(is)
     }
 
     /// The sections of which a part alone would read as all.

@@ -1,5 +1,7 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
+use std::borrow::Cow;
+
 /// Who said something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compress) enum Speaker {
@@ -11,7 +13,7 @@ pub(in crate::compress) enum Speaker {
 }
 
 /// What the names of tags hold that programs put around what they say for the user.
-const OF_PROGRAMS: [&str; 17] = [
+const OF_PROGRAMS: [&str; 19] = [
     "system",
     "reminder",
     "environment",
@@ -29,7 +31,34 @@ const OF_PROGRAMS: [&str; 17] = [
     "aborted",
     "instructions",
     "caveat",
+    "response",
+    "tool",
 ];
+
+/// The tags in which a client puts what the user asks.
+const OF_USERS: [&str; 18] = [
+    "task",
+    "query",
+    "user_query",
+    "request",
+    "user_request",
+    "message",
+    "user_message",
+    "prompt",
+    "user_prompt",
+    "user_input",
+    "issue",
+    "pr_description",
+    "problem_statement",
+    "feedback",
+    "question",
+    "answer",
+    "goal",
+    "user",
+];
+
+/// What stands before the user's words, behind what an editor shows.
+const REQUESTS: [&str; 1] = ["## My request for Codex:"];
 
 /// What a text begins with that a program says without a tag.
 const BEGINNINGS: [&str; 9] = [
@@ -63,6 +92,38 @@ pub(crate) fn is_of_program(text: &str) -> bool {
     ends && OF_PROGRAMS.iter().any(|part| name.contains(part))
 }
 
+/// What the user says in a text: without what stands in tags that are not the client's for the user's
+/// words (a document, a file, a selection), and without lines that are quoted. O(n).
+pub(super) fn own_words(text: &str) -> Cow<'_, str> {
+    let mut rest = REQUESTS.iter().find_map(|head| Some(text.rsplit_once(head)?.1)).unwrap_or(text);
+    let is_quote = |line: &str| line.trim_start().starts_with('>');
+    if !rest.lines().any(|line| is_quote(line) || foreign_tag(line).is_some()) {
+        return rest.into();
+    }
+    let mut own = String::new();
+    while let Some(line) = rest.split_inclusive('\n').next() {
+        if let Some(name) = foreign_tag(line) {
+            // What is inside may close the tag too: the last end counts.
+            let behind = rest.rsplit_once(&*format!("</{name}")).map(|(_, behind)| behind);
+            rest = behind.and_then(|behind| Some(behind.split_once('>')?.1)).unwrap_or_default();
+        } else {
+            own.push_str(if is_quote(line) { "" } else { line });
+            rest = rest.get(line.len()..).unwrap_or_default();
+        }
+    }
+    own.into()
+}
+
+/// The name of the tag that a line begins with, where it is none for the user's words.
+fn foreign_tag(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix('<')?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    let name = rest.get(..rest.find(|c| !is_name(c))?)?;
+    let is_of_user = OF_USERS.iter().any(|of| name.eq_ignore_ascii_case(of));
+    let is_tag = name.starts_with(char::is_alphabetic) && rest.contains('>');
+    (is_tag && !is_of_user).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +141,22 @@ mod tests {
         for text in ["<task>Fix it</task>", "a < b", "<pr_description>\nx", "Never.", ""] {
             assert!(!is_of_program(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_user_quotes_is_none_of_the_users_words() {
+        let check = |text: &str, own: &str| assert_eq!(own_words(text), own, "{text}");
+        check(
+            "Never push.\n<document>\nAlways push.\n</document>\nThanks.",
+            "Never push.\n\nThanks.",
+        );
+        check("<file path=\"a\">Always push.</file> Look at it.", " Look at it.");
+        check("<ide_selection>\nAlways push.", "");
+        check("<file>\n</file>\nAlways push.\n</file>\nNo.", "\nNo.");
+        check("They say:\n> Always push.\nNo.", "They say:\nNo.");
+        check("<task>\nNever push.\n</task>", "<task>\nNever push.\n</task>");
+        check("a < b\n<3", "a < b\n<3");
+        let editor = "# Context from my IDE setup:\nAlways push.\n## My request for Codex:\nLook.";
+        check(editor, "\nLook.");
     }
 }

@@ -4,7 +4,7 @@ use super::{
     ContextTexts, Ledger, LedgerLine, LeftOut, Section, SectionLine,
     envelope::unwrapped,
     excerpt::{LEFT_OUT, ends, excerpt},
-    filling::{Filling, take, written},
+    filling::{Filling, Form, take, written},
     open_call::Failure,
     outcome::{shortened, single_line, telling_line},
     plan::{Item, Status},
@@ -60,7 +60,8 @@ impl Ledger {
         let whole = usize::try_from(limit).unwrap_or(usize::MAX);
         // Each list of state may have to say that there is more of it.
         let limit = whole - (whole / 16).min(Section::LISTS.len() * MORE);
-        let mut filling = Filling::new(limit, true, counter);
+        let form = Form { with_frames: true, is_certain: self.is_certain() };
+        let mut filling = Filling::new(limit, form, counter);
         let mut lines = self.candidates(limit.saturating_mul(2), counter);
         lines.extend(self.decision_lines());
         lines.retain(|line| !elsewhere.says(line));
@@ -84,7 +85,7 @@ impl Ledger {
         others.extend(read.into_iter().chain(before));
         others.extend(filling.settle());
         filling.tell_more(&others, whole);
-        written(filling.chosen(), true)
+        written(filling.chosen(), form)
     }
 
     /// What the agent said last, also where the user spoke since.
@@ -100,6 +101,10 @@ impl Ledger {
         counter: &dyn TokenCounter,
     ) -> Vec<SectionLine> {
         let mut lines = self.rule_lines();
+        lines.extend(self.obstacles.iter().rev().map(|found| {
+            let text = format!("the agent found: {}", found.text);
+            SectionLine::new(Section::Decisions, found.frame, text)
+        }));
         lines.extend(self.error_lines(room, counter));
         lines.extend(self.plan_lines());
         let mut files: Vec<_> = self.files.iter().collect();
@@ -140,7 +145,8 @@ impl Ledger {
     /// The steps that are not done: those in work, and then the others, of a long plan those near
     /// to where the work is; and how many are done.
     fn plan_lines(&self) -> Vec<SectionLine> {
-        let Some(frame) = self.plan_at else { return Vec::new() };
+        let certain = self.plan_at.filter(|_| self.is_certain());
+        let Some(frame) = certain else { return Vec::new() };
         let is_open = |item: &&Item| item.status != Status::Done;
         let open: Vec<&Item> = self.plan.iter().filter(is_open).collect();
         let is_long = open.len() > LONG_PLAN;
@@ -195,7 +201,7 @@ impl Ledger {
     /// The rules: those with a command first, then the newest; of one message the shortest, since
     /// more of them fit.
     fn rule_lines(&self) -> Vec<SectionLine> {
-        let mut rules: Vec<_> = self.rules.iter().collect();
+        let mut rules: Vec<_> = self.demands().iter().collect();
         rules.sort_by_key(|of| {
             let is_headed = rule::is_headed(&of.text);
             (!of.text.contains("```"), !is_headed, std::cmp::Reverse(of.frame), of.text.len())
@@ -209,12 +215,7 @@ impl Ledger {
             }
             line
         };
-        // What is not there stands beside the rules that may ask for it.
-        let missing = self.obstacles.iter().rev().map(|found| {
-            let text = format!("the agent found: {}", found.text);
-            SectionLine::new(Section::Rules, found.frame, text)
-        });
-        rules.into_iter().map(line).chain(missing).collect()
+        rules.into_iter().map(line).collect()
     }
 
     /// What failed last, and what failed before and was not done since.

@@ -13,7 +13,7 @@ use super::{
     plan::{self, Item},
     rule,
     sentence::{is_question, sentences},
-    speaker::{Speaker, may_be_words},
+    speaker::{Speaker, may_be_words, own_words},
     text_log::{TextLog, words_behind},
     trailer::Trailer,
 };
@@ -68,7 +68,7 @@ const SHELL: &str = "shell";
 /// ledger.read(&Passage::new(seq, seq, Role::User, snapshot));
 /// assert_eq!(
 ///     ledger.text(100, &Chars4).as_deref(),
-///     Some("Rules:\n- \"Never call the harbour at night.\" [3]")
+///     Some("Asked first, in part:\n- \"Never call the harbour at night.\" [3]")
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -80,6 +80,13 @@ pub struct Ledger {
     pub(super) first_words: Option<FrameSeq>,
     pub(super) last_words: Option<FrameSeq>,
     pub(super) rules: Vec<Noted>,
+    /// The same as they were when the agent first spoke, while it is not certain who speaks in the
+    /// user's place since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) asked: Vec<Noted>,
+    /// The frame with which the agent first spoke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first_turn: Option<FrameSeq>,
     pub(super) files: BTreeMap<String, File>,
     /// What failed and was not done since, by what it was about.
     pub(super) errors: Vec<Failure>,
@@ -87,6 +94,9 @@ pub struct Ledger {
     pub(super) last_error: Option<Failure>,
     pub(super) plan: Vec<Item>,
     pub(super) plan_at: Option<FrameSeq>,
+    /// Whether a tool for plans wrote it down: no text and no document replaces it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_plan_tool: bool,
     pub(super) said: Option<Noted>,
     /// What the agent found missing, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -203,10 +213,33 @@ impl Ledger {
             && self.said.is_none()
     }
 
-    /// The rules and preferences of the user, the oldest first, each with its frame. O(n) for all
-    /// of them.
+    /// The rules and preferences of the user, the oldest first, each with its frame: none while it is
+    /// not certain that the user speaks, since no call was seen. O(n) for all of them.
     pub fn rules(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
-        self.rules.iter().map(|rule| (rule.frame, rule.text.as_str()))
+        let rules = self.rules.iter().filter(|_| self.is_certain());
+        rules.map(|rule| (rule.frame, rule.text.as_str()))
+    }
+
+    /// Whether it is certain whose words stand in the user's place.
+    pub(in crate::compress) fn is_certain(&self) -> bool {
+        self.log.is_certain()
+    }
+
+    /// Whether the words of a frame are what was asked: they are certainly the user's, or stand before
+    /// the agent spoke.
+    pub(in crate::compress) fn is_asked(&self, frame: FrameSeq) -> bool {
+        self.is_certain() || self.first_turn.is_none_or(|turn| frame < turn)
+    }
+
+    /// What was demanded: the rules of the user, or, where it is not certain who speaks, what of the
+    /// task would be some.
+    pub(super) fn demands(&self) -> &[Noted] {
+        if self.is_certain() || !self.log.has_spoken() { &self.rules } else { &self.asked }
+    }
+
+    /// What a summary must not lose of what was demanded.
+    pub(in crate::compress) fn demanded(&self) -> impl Iterator<Item = &str> {
+        self.demands().iter().map(|demand| demand.text.as_str())
     }
 
     /// The files that were changed, and then those that were read, each with the frame that touched
@@ -248,7 +281,7 @@ impl Ledger {
             let role = chunk.role().unwrap_or(passage.role);
             match chunk.part() {
                 PartRef::Call { id, name } => {
-                    self.sees_call();
+                    self.sees_call(passage.from);
                     let action = action::read(name, text);
                     self.call(passage.from, id, name, action, chronicle.as_deref_mut());
                 }
@@ -270,8 +303,14 @@ impl Ledger {
         }
     }
 
-    /// Notes that commands do not stand in texts.
-    pub(super) fn sees_call(&mut self) {
+    /// Notes that commands do not stand in texts. Where programs answered in texts before, what they
+    /// may have said counts no more.
+    pub(super) fn sees_call(&mut self, frame: FrameSeq) {
+        self.first_turn.get_or_insert(frame);
+        if self.log.is_sure() {
+            self.rules = std::mem::take(&mut self.asked);
+        }
+        self.asked.clear();
         self.log.sees_call();
         self.command = None;
     }
@@ -298,6 +337,10 @@ impl Ledger {
         mut chronicle: Option<&mut Chronicle>,
     ) {
         let waits = self.log.waits();
+        if role == Role::Assistant && !self.log.has_spoken() {
+            self.first_turn = Some(frame);
+            self.asked.clone_from(&self.rules);
+        }
         let speaker = self.log.hears(role, text);
         match speaker {
             Speaker::User => {
@@ -317,7 +360,10 @@ impl Ledger {
             Speaker::Program | Speaker::Operator => {}
         }
         if let Some(chronicle) = chronicle.as_deref_mut() {
-            chronicle.says(frame, speaker, text);
+            // The task stands as it is.
+            let is_later = speaker == Speaker::User && self.log.has_spoken();
+            let own = if is_later { own_words(text) } else { text.into() };
+            chronicle.says(frame, speaker, &own);
         }
         if speaker == Speaker::Program && waits {
             self.answer_in_text(frame, text, chronicle.as_deref_mut());
@@ -329,8 +375,10 @@ impl Ledger {
             }
             return;
         }
-        if matches!(speaker, Speaker::Agent | Speaker::User)
-            && let Some(plan) = plan::of_markdown(text)
+        // What the agent writes may be what it read.
+        if speaker == Speaker::User
+            && !self.has_plan_tool
+            && let Some(plan) = plan::of_markdown(&own_words(text))
         {
             self.take_plan(frame, plan);
         }
@@ -377,6 +425,8 @@ impl Ledger {
     fn take_rules(&mut self, frame: FrameSeq, text: &str) {
         let before = self.last_words;
         let mut after_no = false;
+        let own = own_words(text);
+        let text = &*own;
         for said in sentences(text) {
             if is_question(said) {
                 continue;

@@ -4,7 +4,7 @@
 use super::{
     envelope::is_prompt,
     outcome::{is_error_line, is_failure},
-    speaker::{Speaker, is_of_program},
+    speaker::{Speaker, is_of_program, own_words},
 };
 use crate::id::Role;
 
@@ -59,6 +59,17 @@ impl TextLog {
         self.turns = self.turns.saturating_add(1);
     }
 
+    /// Whether the agent spoke, or made a call: before that no program can have answered.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.turns > 0
+    }
+
+    /// Whether it is certain that the user speaks in the user's place: what tools answer stands
+    /// elsewhere.
+    pub(super) fn is_certain(&self) -> bool {
+        self.commands == Commands::InCalls
+    }
+
     /// Whether commands may stand in texts.
     pub(super) fn may_hold_commands(&self) -> bool {
         self.commands != Commands::InCalls
@@ -106,7 +117,9 @@ impl TextLog {
                         self.has_unsigned = true;
                     }
                     Speaker::Program
-                } else if is_of_program(text) {
+                } else if is_of_program(text)
+                    || self.has_spoken() && own_words(text).trim().is_empty()
+                {
                     Speaker::Program
                 } else {
                     self.has_words = true;

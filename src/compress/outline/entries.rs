@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{identifiers::identifiers, line::Line};
 use crate::{
-    compress::{CompressionJob, Passage, job::chunks},
+    compress::{CompressionJob, Passage, job::chunks, quote::uncoloured},
     id::{ChunkType, Role},
     json::{self, Value},
     snapshot::PartRef,
@@ -69,21 +69,6 @@ impl<'j> Field<'j> {
     fn plain(text: &'j str) -> Self {
         Self { key: None, text: uncoloured(text) }
     }
-}
-
-/// A text without what colours a terminal: `\x1b[1;31m` and the like.
-fn uncoloured(text: &str) -> Cow<'_, str> {
-    let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or_default();
-    if first.len() == text.len() {
-        return text.into();
-    }
-    let rest = parts.map(|part| {
-        let Some(sequence) = part.strip_prefix('[') else { return part };
-        let rest = sequence.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest)
-    });
-    std::iter::once(first).chain(rest).collect()
 }
 
 impl Entry<'_> {
@@ -264,16 +249,5 @@ fn leaves(key: Option<&Arc<str>>, value: Value, fields: &mut Vec<Field<'_>>) {
             fields.push(Field { key: owned(), text });
         }
         value => fields.push(Field { key: owned(), text: value.to_string().into() }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn colours_are_no_text() {
-        assert_eq!(uncoloured("a \u{1b}[1;31mred_id\u{1b}[0m\u{1b} b"), "a red_id b");
-        assert!(matches!(uncoloured("plain"), Cow::Borrowed("plain")));
     }
 }

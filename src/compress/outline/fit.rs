@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use super::{identifiers::identifiers, material::Material};
 use crate::{
     Error, ErrorKind, Result,
-    compress::ledger::{Filling, LEFT_OUT, Ledger, LeftOut, Section, SectionLine, take, write},
+    compress::ledger::{
+        Filling, Form, LEFT_OUT, Ledger, LeftOut, Section, SectionLine, take, write,
+    },
+    compress::quote::quoted,
     tokens::TokenCounter,
 };
 
@@ -27,24 +30,25 @@ const NOTHING: &str = "Nothing to outline.";
 
 /// The summary that says the most within the limit.
 pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) -> Result<String> {
-    let Material { lines, names, likely, of_block } = material;
+    let Material { lines, names, likely, of_block, is_certain } = material;
+    let form = Form { with_frames: false, is_certain };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let fallback: Vec<SectionLine> = lines.clone();
     // Lines that tell how many were left out before are told anew.
     let (before, lines): (Vec<_>, Vec<_>) =
         lines.into_iter().partition(|line| LeftOut::of_text(&line.text).is_some());
-    let filling = Filling::new(limit, false, counter);
-    let mut room = Room { filling, lines, others: before, limit, of_block };
+    let filling = Filling::new(limit, form, counter);
+    let mut room = Room { filling, lines, others: before, limit, of_block, form };
     if limit <= SMALL {
         essentials(&mut room.filling, &mut room.lines, limit);
     }
     room.state();
     room.deeds();
-    let mut names = unshown(names, room.filling.chosen());
+    let mut names = unshown(names, room.filling.chosen(), form);
     let unlikely = names.split_off(likely.min(names.len()));
     room.rest(names, unlikely);
     let filling = room.filling;
-    let text = write(filling.chosen(), false);
+    let text = write(filling.chosen(), form);
     if !text.is_empty() {
         return Ok(text);
     }
@@ -60,6 +64,7 @@ struct Room<'c> {
     others: Vec<SectionLine>,
     limit: usize,
     of_block: bool,
+    form: Form,
 }
 
 /// About the tokens of a title.
@@ -193,7 +198,7 @@ impl Room<'_> {
         // A name that a longer line shows need not stand by itself.
         let is_name = |line: &SectionLine| line.section == Section::Names;
         let others = self.filling.chosen().iter().filter(|line| !is_name(line));
-        let text = write(&others.cloned().collect::<Vec<_>>(), false);
+        let text = write(&others.cloned().collect::<Vec<_>>(), self.form);
         let shown: HashSet<&str> = identifiers(&text).map(|(range, _)| range.of(&text)).collect();
         self.filling.retain(|line| !is_name(line) || !shown.contains(line.text.as_str()));
         let names: Vec<SectionLine> =
@@ -237,8 +242,8 @@ fn essentials(filling: &mut Filling<'_>, lines: &mut Vec<SectionLine>, limit: us
 }
 
 /// The names that the lines do not show.
-fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine]) -> Vec<SectionLine> {
-    let text = write(lines, false);
+fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine], form: Form) -> Vec<SectionLine> {
+    let text = write(lines, form);
     let shown: HashSet<&str> = identifiers(&text).map(|(range, _)| range.of(&text)).collect();
     let names = names.into_iter().filter(|(name, _)| !shown.contains(name.as_str()));
     let line = |(text, tokens)| SectionLine {
@@ -263,6 +268,7 @@ fn shortest(lines: &[SectionLine], limit: usize, counter: &dyn TokenCounter) -> 
     let fitting = ends.iter().rev().find_map(|end| {
         let head = text.get(..*end)?.trim_end();
         let said = if *end < text.len() { format!("{head}…") } else { head.to_owned() };
+        let said = quoted(&said);
         counter.count_up_to(&said, limit).map(|_| said)
     });
     fitting.filter(|said| said.chars().any(char::is_alphanumeric)).ok_or_else(|| {
@@ -288,8 +294,13 @@ mod tests {
             "sound → QB8, 4 m, sand and stones, and a wreck at its northern end",
         ];
         let lines = vec![call(2, "look → QB7", long[0]), call(1, "sound → QB8", long[1])];
-        let material =
-            || Material { lines: lines.clone(), names: Vec::new(), likely: 0, of_block: true };
+        let material = || Material {
+            lines: lines.clone(),
+            names: Vec::new(),
+            likely: 0,
+            of_block: true,
+            is_certain: true,
+        };
         let tight = fit(material(), 18, &Chars4).unwrap();
         assert_eq!(tight, "Done, newest first:\n- look → QB7\n- sound → QB8");
         let wide = fit(material(), 60, &Chars4).unwrap();
@@ -307,13 +318,18 @@ mod tests {
         let steps = ["Look at the berths", "Ask the pilot about it", "Book the berth"];
         let mut lines = vec![line(Section::First, "Hey"), line(Section::Last, "Go on")];
         lines.extend(steps.map(step));
-        let material =
-            || Material { lines: lines.clone(), names: Vec::new(), likely: 0, of_block: false };
+        let material = || Material {
+            lines: lines.clone(),
+            names: Vec::new(),
+            likely: 0,
+            of_block: false,
+            is_certain: true,
+        };
         let wide = fit(material(), 60, &Chars4).unwrap();
         assert!(steps.iter().all(|step| wide.contains(&format!("- [ ] {step}"))), "{wide}");
         let tight = fit(material(), 38, &Chars4).unwrap();
         assert!(steps.iter().all(|step| tight.contains(&format!("- {step}"))), "{tight}");
-        assert!(tight.starts_with("Asked first:\nHey\nAsked last:\nGo on\n"), "{tight}");
+        assert!(tight.starts_with("Asked first:\n Hey\nAsked last:\n Go on\n"), "{tight}");
         assert!(Chars4.count(&tight) <= 38, "{tight}");
     }
 }

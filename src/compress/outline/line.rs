@@ -22,7 +22,7 @@ impl<'t> Line<'t> {
         if line.is_empty() || Section::of_title(line).is_some() {
             return None;
         }
-        let names = line.strip_prefix(Section::Names.title());
+        let names = line.strip_prefix(Section::Names.title(true));
         // How many are left out is no name.
         let names = names.map(|names| names.split(" … ").next().unwrap_or_default());
         let item = line.strip_prefix("- ").unwrap_or(line);

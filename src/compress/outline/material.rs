@@ -2,7 +2,7 @@
 
 use super::{
     entries::{entries, texts},
-    merge::of_summaries,
+    merge::{self, of_summaries},
     select::Names,
 };
 use crate::{
@@ -28,21 +28,27 @@ pub(super) struct Material {
     pub(super) likely: usize,
     /// Whether a ledger stands beside the summary and says where things stand.
     pub(super) of_block: bool,
+    /// Whether it is certain whose words stand in the user's place.
+    pub(super) is_certain: bool,
 }
 
 impl Material {
     /// Reads a job. Runs in time linear in its text, but for the sort of the names.
     pub(super) fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
-        let lines =
-            if job.level > 1 { of_summaries(job, counter) } else { of_frames(job, counter) };
+        let (lines, is_certain) = if job.level > 1 {
+            (of_summaries(job, counter), merge::is_certain(job))
+        } else {
+            of_frames(job, counter)
+        };
         let entries = entries(job);
         let of_block = job.ledger.is_some();
         let names = Names::of(&entries, texts(&job.tail), of_block, counter);
-        Self { lines, names: names.ranked(&entries), likely: names.likely, of_block }
+        Self { lines, names: names.ranked(&entries), likely: names.likely, of_block, is_certain }
     }
 }
 
-fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLine> {
+/// The lines, and whether it is certain whose words stand in the user's place.
+fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> (Vec<SectionLine>, bool) {
     // Who speaks, and which work goes on, is known from before.
     let before = job.before.as_deref().filter(|_| job.ledger.is_some());
     let (mut ledger, mut chronicle) = (before.cloned().unwrap_or_default(), Chronicle::default());
@@ -53,12 +59,13 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
     if job.ledger.is_some() {
         // Where things stand is said behind the blocks.
-        return chronicle.candidates(None, limit, counter);
+        return (chronicle.candidates(None, limit, counter), ledger.is_certain());
     }
     // What the user said first and last may stand in the context besides the range.
     let words = chronicle.words();
     let stands = || job.words.iter().map(|words| words.from);
     let first = words.first().filter(|said| stands().all(|frame| frame >= said.0));
+    let first = first.filter(|said| ledger.is_asked(said.0));
     let last = words.last().filter(|said| stands().all(|frame| frame <= said.0));
     let last = last.filter(|_| first.is_none() || words.len() > 1);
     let mut lines = Vec::new();
@@ -83,5 +90,5 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLin
     let from = usize::from(first.is_some());
     let between = from..(words.len() - usize::from(last.is_some())).max(from);
     lines.extend(chronicle.candidates(Some(between), limit, counter));
-    lines
+    (lines, ledger.is_certain())
 }

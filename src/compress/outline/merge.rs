@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use crate::{
     compress::{
         CompressionJob, Passage,
-        ledger::{Chronicle, LeftOut, Section, SectionLine, ends, quoted},
+        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, ends, quoted},
+        quote::{OF_SUMMARY, unquoted},
     },
     id::FrameSeq,
     tokens::TokenCounter,
@@ -119,18 +120,29 @@ fn framed(line: &str) -> Option<(FrameSeq, &str)> {
     Some((FrameSeq::new(frame.parse().ok()?), said))
 }
 
-/// The lines of a summary by their sections. Names are read elsewhere.
+/// Whether it is certain whose words stand in the user's place, in these summaries and in what was
+/// said so far.
+pub(super) fn is_certain(job: &CompressionJob) -> bool {
+    let known = job.before.as_deref().or(job.ledger.as_deref());
+    let mut lines = job.passages.iter().flat_map(|passage| passage.snapshot.text().lines());
+    known.is_none_or(Ledger::is_certain) && !lines.any(Section::is_uncertain)
+}
+
+/// The lines of a summary by their sections. Names are read elsewhere. What a model wrote has none: its
+/// lines are quoted, all of them.
 fn of_summary(text: &str) -> Vec<(Section, String)> {
     let mut section = Section::Told;
     let mut found: Vec<(Section, String)> = Vec::new();
     let mut is_begun = false;
-    for line in text.lines() {
+    let is_ours = text.lines().any(|line| line == OF_SUMMARY);
+    for line in text.lines().filter(|line| *line != OF_SUMMARY) {
         let plain = line.trim_end();
-        if let Some(begun) = Section::of_title(plain) {
+        if let Some(begun) = Section::of_title(plain).filter(|_| is_ours) {
             (section, is_begun) = (begun, true);
             continue;
         }
-        if plain.starts_with(Section::Names.title()) || is_tag(plain) {
+        let plain = if section.is_text() { unquoted(plain) } else { plain };
+        if is_ours && line.starts_with(Section::Names.title(true)) || is_tag(line.trim_end()) {
             continue;
         }
         let item = plain.strip_prefix("- ").filter(|_| !section.is_text());

@@ -28,7 +28,8 @@ use crate::{Result, tokens::TokenCounter};
 /// what is left out.
 ///
 /// The same job gives the same summary, which holds nothing but what stands in the job, headings
-/// and connecting words. It is not safe as structure: tags in the job can stand in the summary.
+/// and connecting words. No text of the job can begin a line as a heading does: lines of a text begin
+/// with a blank. It is not safe as markup: tags in the job can stand in the summary.
 ///
 /// Runs in time linear in the job's text, but for the sort of the names. Memory is about that of
 /// the text.
@@ -49,7 +50,7 @@ use crate::{Result, tokens::TokenCounter};
 /// let seq = FrameSeq::new(1);
 /// let passage = Passage::new(seq, seq, Role::User, snapshot);
 /// let outline = OutlineEngine.summarize(&CompressionJob::new(vec![passage], 40), &Chars4)?;
-/// assert_eq!(outline, "Asked first:\nPlease cancel order W1234567.");
+/// assert_eq!(outline, "Asked first:\n Please cancel order W1234567.");
 /// # Ok::<(), afterimage::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

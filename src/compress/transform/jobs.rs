@@ -8,13 +8,17 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     compress::{
-        CompressionBlock, CompressionJob, NetOps, Summary,
+        CompressionBlock, CompressionJob, Engine as _, NetOps, OutlineEngine, Summary,
         block::{Originals, content_hash},
+        quote::{OF_SUMMARY, quoted},
     },
     id::{FacetId, FacetType, Millis},
     snapshot::FrameSnapshot,
     veil::{Facet, History, Saliency},
 };
+
+/// The tokens of the line that says what a block is, about.
+const HEAD: u64 = 8;
 
 /// A job that was handed out.
 #[derive(Clone, Debug)]
@@ -108,7 +112,7 @@ impl CompressionTransform {
             net_ops,
             tail,
             attempt,
-            ..CompressionJob::new(Vec::new(), range.limit)
+            ..CompressionJob::new(Vec::new(), range.limit.saturating_sub(HEAD).max(range.limit / 2))
         };
         let lease = Arc::new(());
         let handed_out = Some(Arc::new(job.clone()));
@@ -133,8 +137,8 @@ impl CompressionTransform {
     /// # Errors
     /// [`ErrorKind::Conflict`] where the job is not under way. [`ErrorKind::Limit`] where the
     /// summary is empty, not shorter than what it stands for, or, rendered, longer than the job's
-    /// limit; and those of `render`: tell [`CompressionTransform::fail`] then, or try another
-    /// summary. Nothing has changed.
+    /// limit with the line that says what it is and the marks of quotes; and those of `render`: tell
+    /// [`CompressionTransform::fail`] then, or try another summary. Nothing has changed.
     pub fn complete(
         &mut self,
         job: &CompressionJob,
@@ -150,10 +154,17 @@ impl CompressionTransform {
         if summary.is_empty() {
             return refused(format!("the summary of {} is empty", job.id));
         }
-        let facet = summary_facet(&job, summary);
+        // An outline quotes line by line; what a model wrote may be what it read.
+        let is_outline = engine == OutlineEngine.id();
+        let outline = text.trim_start_matches('\n').trim_end();
+        let said = if is_outline { outline.to_owned() } else { quoted(summary) };
+        let summary = format!("{OF_SUMMARY}\n{said}");
+        let facet = summary_facet(&job, &summary);
         let snapshot = render(&facet)?;
         let tokens = snapshot.total_tokens();
-        let most = job.token_limit.max(1).min(range.tokens.saturating_sub(1));
+        // A mark may take a token in each line.
+        let most = job.token_limit + HEAD + summary.lines().count() as u64;
+        let most = most.min(range.tokens.saturating_sub(1));
         if tokens > most {
             return refused(format!(
                 "expected a summary of {} in at most {most} tokens, found {tokens}",

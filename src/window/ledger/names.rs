@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use super::WrittenLedger;
 use crate::{
     Result,
-    compress::{CompressionJob, LedgerLine, Passage, Step, ranked_names},
+    compress::{CompressionJob, LedgerLine, Passage, Step, quoted_line, ranked_names},
     hud::{RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
     veil::History,
@@ -112,7 +112,8 @@ impl ContextWindow {
             if fitting <= least {
                 break;
             }
-            let text = format!("{TITLE} {}", names.get(..fitting).unwrap_or_default().join(" "));
+            let names = names.get(..fitting).unwrap_or_default().join(" ");
+            let text = format!("{TITLE} {}", quoted_line(&names));
             let lines = before.iter().cloned().chain([LedgerLine { frame: None, text }]).collect();
             self.ledger.written = self.write_ledger(history, behind, lines, now)?;
             self.unsettle();
