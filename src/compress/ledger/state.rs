@@ -305,7 +305,7 @@ impl Ledger {
 
     /// Notes that commands do not stand in texts. Where programs answered in texts before, what they
     /// may have said counts no more.
-    pub(super) fn sees_call(&mut self, frame: FrameSeq) {
+    pub(in crate::compress) fn sees_call(&mut self, frame: FrameSeq) {
         self.first_turn.get_or_insert(frame);
         if self.log.is_sure() {
             self.rules = std::mem::take(&mut self.asked);

@@ -8,9 +8,11 @@ use super::{
 use crate::{
     compress::{
         CompressionJob,
+        job::chunks,
         ledger::{Chronicle, Section, SectionLine, excerpt, is_said},
     },
     id::FrameSeq,
+    snapshot::{ChunkRef, PartRef},
     text::flat,
     tokens::TokenCounter,
 };
@@ -54,6 +56,11 @@ fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> (Vec<SectionLi
     let (mut ledger, mut chronicle) = (before.cloned().unwrap_or_default(), Chronicle::default());
     for passage in &job.passages {
         ledger.read_into(passage, Some(&mut chronicle));
+    }
+    // A call behind the range tells of the session, too.
+    let is_call = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Call { .. });
+    if chunks(&job.tail).any(|(_, chunk)| is_call(chunk)) && !ledger.is_certain() {
+        ledger.sees_call(job.to);
     }
     chronicle.expect(texts(&job.tail).flat_map(super::identifiers));
     let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
