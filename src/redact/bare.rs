@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{redactor::Replacement, rules::entropy};
+use super::rules::entropy;
 
 /// Rules that tell who somebody is, and no secret: a name is a word like others.
 const NAMES: [&str; 2] = ["email", "home"];
@@ -42,11 +42,11 @@ impl BareSecrets {
     }
 
     /// Where they stand in a text, outside of what was found already, which is in order.
-    pub(super) fn find(&self, text: &str, found: &[Replacement]) -> Vec<Range<usize>> {
+    pub(super) fn find(&self, text: &str, found: &[Range<usize>]) -> Vec<Range<usize>> {
         if self.by_start.is_empty() {
             return Vec::new();
         }
-        let ends = found.iter().map(|(range, _)| range.start).chain([text.len()]);
+        let ends = found.iter().map(|range| range.start).chain([text.len()]);
         let mut start = 0;
         let mut bare = Vec::new();
         for (index, end) in ends.enumerate() {
@@ -61,7 +61,7 @@ impl BareSecrets {
                     None => at += 1,
                 }
             }
-            start = found.get(index).map_or(end, |(range, _)| range.end);
+            start = found.get(index).map_or(end, |range| range.end);
         }
         bare
     }

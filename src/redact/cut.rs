@@ -11,6 +11,7 @@ use super::{
     RedactionRules, Redactor,
     redactor::{Replacement, replaced},
     stream::StreamForm,
+    view::View,
 };
 
 /// So many bytes at the end of a text are looked at.
@@ -105,15 +106,16 @@ fn another(byte: u8) -> u8 {
 
 impl RedactionRules {
     /// Where a secret begins that goes on behind the end of a text, and its rule.
-    fn unfinished(&self, text: &str) -> Option<(usize, usize)> {
+    fn unfinished(&self, view: &View<'_>) -> Option<(usize, usize)> {
+        let text = &*view.text;
         let start = text.len().saturating_sub(TAIL);
         let start = (start..=text.len()).find(|at| text.is_char_boundary(*at))?;
         let tail = text.get(start..)?;
         let before = text.len() - tail.len();
-        let by_form = self.unfinished_form(tail);
+        let by_form = self.unfinished_form(view, before, tail);
         let by_rest = REST.iter().filter_map(|rest| {
             let whole = [tail, rest].concat();
-            let found = self.matches(&whole).into_iter();
+            let found = self.matches(&View::of(&whole)).into_iter();
             let mut cut = found.filter(|(secret, _)| secret.contains(&tail.len()));
             cut.next().filter(|(secret, _)| secret.start < tail.len())
         });
@@ -122,16 +124,20 @@ impl RedactionRules {
         first.map(|(start, rule)| (before + start, rule))
     }
 
-    fn unfinished_form(&self, tail: &str) -> Option<(usize, usize)> {
+    fn unfinished_form(
+        &self,
+        view: &View<'_>,
+        before: usize,
+        tail: &str,
+    ) -> Option<(usize, usize)> {
         let bytes = tail.as_bytes();
         let forms = self.forms.of(self);
         let mut caches: Vec<Cache> = forms.iter().map(|(_, form)| form.create_cache()).collect();
         let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let starts = (0..bytes.len().saturating_sub(LEAST - 1)).filter(|start| {
-            let before = start.checked_sub(1).and_then(|at| bytes.get(at));
             tail.is_char_boundary(*start)
                 && bytes.get(*start..).is_some_and(|rest| rest.iter().any(is_of_word))
-                && before.is_none_or(|before| !is_of_word(before))
+                && self.reading.begins(view, before + start, 0)
         });
         for start in starts {
             for ((rule, form), cache) in forms.iter().zip(&mut caches) {
@@ -179,17 +185,19 @@ impl Redactor {
         if let Some(found) = self.find_in_json(text, place) {
             return found;
         }
-        let mut found = self.find(text, place);
+        let mut found = self.find_in(text, true, place);
         let rules = self.rules.clone();
-        let Some((start, rule)) = rules.unfinished(text) else { return found };
+        let (view, _) = rules.reading.views(text);
+        let Some((start, rule)) = rules.unfinished(&view) else { return found };
+        let end = view.text.len();
+        let secret = view.after(start);
+        let start = view.range(start..end).start;
         let is_found =
             |of: &Range<usize>| of.start <= start && (of.end > start || of.end == text.len());
         if found.iter().any(|(of, _)| is_found(of)) {
             return found;
         }
-        let (Some(secret), Some(rule)) = (text.get(start..), rules.rules.get(rule)) else {
-            return found;
-        };
+        let Some(rule) = rules.rules.get(rule) else { return found };
         found.retain(|(of, _)| of.end <= start);
         let placeholder = self.unlearnt(&rule.id, secret, place);
         found.push((start..text.len(), placeholder));

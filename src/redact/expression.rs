@@ -1,8 +1,6 @@
 //! The expressions of rules. Authors write them for Go's `regexp`, as gitleaks has it; what that reads
 //! otherwise, or what Rust's expressions do not have, is written anew.
 
-use std::sync::Arc;
-
 use regex_automata::meta::{BuildError, Regex};
 
 use crate::{Error, ErrorKind, Result};
@@ -52,10 +50,10 @@ pub(super) fn literal(text: &str) -> String {
 }
 
 /// All expressions at once.
-pub(super) fn compile_all(expressions: &[&str]) -> Result<Arc<Regex>> {
+pub(super) fn compile_all(expressions: &[&str]) -> Result<Regex> {
     let config = Regex::config().nfa_size_limit(Some(MOST_OF_ALL)).hybrid_cache_capacity(16 << 20);
     let regex = Regex::builder().configure(config).build_many(expressions);
-    regex.map(Arc::new).map_err(|error| unreadable("all together", &error))
+    regex.map_err(|error| unreadable("all together", &error))
 }
 
 fn unreadable(of: &str, error: &BuildError) -> Error {

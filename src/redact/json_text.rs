@@ -215,6 +215,8 @@ impl Redactor {
             LiteralKind::LogList => found.log_lists.push(literal.range.clone()),
             _ => found.secrets.extend(self.find_in_literal(text, literal, place)),
         })?;
+        let others = self.find_in_written(text, &found.secrets, place);
+        found.secrets.extend(others);
         Some(found.into_replacements(text))
     }
 

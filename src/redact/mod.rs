@@ -33,6 +33,8 @@ mod redactor;
 mod report;
 mod rules;
 mod stream;
+mod structure;
+mod view;
 
 pub use redactor::Redactor;
 pub use report::{Redaction, RedactionReport};

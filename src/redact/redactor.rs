@@ -6,9 +6,10 @@ use super::{
     bare::BareSecrets,
     log_lists::empty_log_lists,
     report::{Redaction, RedactionReport},
-    rules::{QUOTED_GROUPS, RedactionRules, Rule, plain_name},
+    rules::{RedactionRules, Rule, Subset, is_of_name, plain_name},
+    view::View,
 };
-use crate::json::{Object, Value};
+use crate::json::{self, Object, Value};
 
 /// What every placeholder begins with.
 pub(super) const MARK: &str = "[redacted:";
@@ -114,29 +115,54 @@ impl Redactor {
     /// What of a text is to be replaced, in order: what a rule finds, and what was found before and
     /// stands bare here.
     pub(super) fn find(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
-        let mut found = self.find_by_rules(text, place);
-        let bare = self.bare.find(text, &found);
-        if !bare.is_empty() {
-            for range in bare {
-                let secret = text.get(range.clone()).unwrap_or_default();
-                let placeholder = self.placeholder("", secret, place);
-                found.push((range, placeholder));
-            }
+        self.find_in(text, false, place)
+    }
+
+    pub(super) fn find_in(
+        &mut self,
+        text: &str,
+        is_cut: bool,
+        place: &dyn fmt::Display,
+    ) -> Vec<Replacement> {
+        let rules = self.rules.clone();
+        let (mut shown, spelt) = rules.reading.views(text);
+        shown.is_cut = is_cut;
+        let matches = rules.matches(&shown);
+        let ranges: Vec<Range<usize>> = matches.iter().map(|(range, _)| range.clone()).collect();
+        let mut found = self.replacements(&shown, matches, place);
+        if let Some(view) = &spelt {
+            let others = rules.matches(view).into_iter();
+            let others =
+                others.filter(|(of, _)| is_free(&found, &view.range(of.clone()))).collect();
+            found.extend(self.replacements(view, others, place));
             found.sort_by_key(|(range, _)| range.start);
         }
+        let free = found.len();
+        for range in self.bare.find(&shown.text, &ranges) {
+            let of = shown.range(range.clone());
+            if is_free(found.get(..free).unwrap_or_default(), &of) {
+                let secret = shown.text.get(range).unwrap_or_default();
+                found.push((of, self.placeholder("", secret, place)));
+            }
+        }
+        found.sort_by_key(|(range, _)| range.start);
         found
     }
 
-    fn find_by_rules(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
+    /// What takes the place of what rules found in a view.
+    pub(super) fn replacements(
+        &mut self,
+        view: &View<'_>,
+        matches: Vec<(Range<usize>, usize)>,
+        place: &dyn fmt::Display,
+    ) -> Vec<Replacement> {
         let rules = self.rules.clone();
-        let mut found = Vec::new();
-        for (range, rule) in rules.matches(text) {
-            let secret = text.get(range.clone()).unwrap_or_default();
+        let replaced = matches.into_iter().map(|(range, rule)| {
             let rule = rules.rules.get(rule).map_or("", |rule| rule.id.as_str());
-            let placeholder = self.placeholder(rule, secret, place);
-            found.push((range, placeholder));
-        }
-        found
+            let secret = view.text.get(range.clone()).unwrap_or_default();
+            (view.range(range), self.placeholder(rule, secret, place))
+        });
+        replaced.collect()
     }
 
     /// The placeholder of a secret that a rule found, which is then found bare too.
@@ -188,9 +214,10 @@ impl Redactor {
             let mut found = match step {
                 // Nothing is told of where these secrets stand.
                 "" => Vec::new(),
-                step => rules.find_by_rules(step, &""),
+                step => rules.find(step, &""),
             };
-            let bare = self.bare.find(step, &found);
+            let ranges: Vec<Range<usize>> = found.iter().map(|(range, _)| range.clone()).collect();
+            let bare = self.bare.find(step, &ranges);
             found.extend(bare.into_iter().map(|range| (range, String::new())));
             found.sort_by_key(|(range, _)| range.start);
             for (_, hidden) in &mut found {
@@ -230,6 +257,30 @@ impl Redactor {
     }
 
     pub(super) fn value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
+        let value = self.inner_value_at(value, place);
+        if !is_of_neighbours(&value) {
+            return value;
+        }
+        // What stands beside a string tells what it is.
+        let text = value.to_string();
+        let found = self.find_in_written(&text, &[], place);
+        let redacted = json::read(replaced(&text, &found).as_bytes());
+        if found.is_empty() { value } else { redacted.unwrap_or(value) }
+    }
+
+    /// What rules find in JSON as it is written, where nothing was found.
+    pub(super) fn find_in_written(
+        &mut self,
+        text: &str,
+        found: &[Replacement],
+        place: &dyn fmt::Display,
+    ) -> Vec<Replacement> {
+        let mut others = self.rules.written_matches(text);
+        others.retain(|(of, _)| is_free(found, of));
+        self.replacements(&View::of(text), others, place)
+    }
+
+    fn inner_value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
         match value {
             Value::String(text) => match self.at(&text, place) {
                 Cow::Owned(redacted) => Value::String(redacted),
@@ -268,16 +319,26 @@ impl Redactor {
 
 impl RedactionRules {
     /// The secrets that rules find in a text, in order, each with its rule. They do not overlap.
-    pub(super) fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+    pub(super) fn matches(&self, view: &View<'_>) -> Vec<(Range<usize>, usize)> {
+        let is_asked = |set: &&Subset| {
+            set.keywords.as_ref().is_none_or(|keywords| keywords.is_match(&*view.text))
+        };
+        let sets = self.sets.iter().filter(is_asked);
+        apart(sets.flat_map(|set| self.matches_of(view, set)).collect())
+    }
+
+    /// Those of rules that look at how strings of JSON stand beside each other.
+    pub(super) fn written_matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        apart(self.matches_of(&View::of(text), &self.written))
+    }
+
+    fn matches_of(&self, view: &View<'_>, set: &Subset) -> Vec<(Range<usize>, usize)> {
         let mut found = Vec::new();
-        let (all, numbers) = self.for_text(text);
         // What stands behind a secret is looked at as if it began there: a placeholder will.
         let (mut begin, mut from) = (0, 0);
-        while let Some(rest) = text.get(begin..).filter(|rest| from <= rest.len()) {
-            let Some(whole) = all.search(&Input::new(rest).range(from..)) else { break };
-            let number = whole.pattern().as_usize();
-            let number = numbers.map_or(Some(number), |numbers| numbers.get(number).copied());
-            let Some(number) = number else { break };
+        while let Some(rest) = view.text.get(begin..).filter(|rest| from <= rest.len()) {
+            let Some(whole) = set.regex.search(&Input::new(rest).range(from..)) else { break };
+            let number = set.numbers.get(whole.pattern().as_usize()).copied().unwrap_or_default();
             let Some(rule) = self.rules.get(number) else { break };
             let regex = &rule.expression.regex;
             let mut captures = regex.create_captures();
@@ -288,20 +349,70 @@ impl RedactionRules {
                 None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
             };
             let span = group.unwrap_or_else(|| whole.span());
-            let is_quoted = (1..=QUOTED_GROUPS).any(|group| captures.get_group(group).is_some());
+            let here = |start: usize, end: usize| begin + start..begin + end;
+            let (around, of) = (here(whole.start(), whole.end()), here(span.start, span.end));
+            if let Some(structure) = rule.structure {
+                let held = self.held(structure, view, (around, of), number);
+                from = next_char(rest, whole.start());
+                found.extend(held);
+                continue;
+            }
             let secret = rest.get(span.start..span.end).unwrap_or_default();
-            let around = rest.get(whole.range()).unwrap_or_default();
-            let is_called =
-                !is_quoted && rest.get(span.end..).is_some_and(|rest| rest.starts_with('('));
+            let is_quoted = rest.get(..span.start).is_some_and(is_in_quotes);
+            // A name may be the end of a longer one.
+            let name = rest.get(..whole.start()).filter(|_| !rule.names.is_empty());
+            let name =
+                name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
+            let around = rest.get(whole.start() - name..whole.end()).unwrap_or_default();
+            let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
             let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
-            if is_new && rule.takes(rest, around, secret, is_quoted) {
-                found.push((begin + span.start..begin + span.end, number));
+            let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
+            if is_new && is_apart && rule.takes(rest, around, secret, is_quoted) {
+                found.push((of, number));
                 (begin, from) = (begin + span.end, 0);
             } else {
-                from = span.start.max(next_char(rest, whole.start()));
+                let inside = if rule.names.is_empty() { span.start } else { 0 };
+                from = inside.max(next_char(rest, whole.start()));
             }
         }
         found
+    }
+}
+
+/// What was found, in order, and one where several overlap: nothing is left of what reaches behind
+/// another secret.
+fn apart(mut found: Vec<(Range<usize>, usize)>) -> Vec<(Range<usize>, usize)> {
+    found.sort_by_key(|(range, rule)| (range.start, usize::MAX - range.end, *rule));
+    found.dedup_by(|(next, _), (range, _)| {
+        let overlaps = next.start < range.end;
+        range.end = if overlaps { range.end.max(next.end) } else { range.end };
+        overlaps
+    });
+    found
+}
+
+/// Whether a range shares nothing with replacements, which are in order.
+fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
+    let next = found.partition_point(|(range, _)| range.end <= of.start);
+    found.get(next).is_none_or(|(range, _)| of.end <= range.start)
+}
+
+/// Whether a value stands in quotes behind this, or is that of an element.
+fn is_in_quotes(before: &str) -> bool {
+    before.ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}'])
+        || before.ends_with('>') && !before.ends_with("=>") && !before.ends_with("->")
+}
+
+/// Whether a value is a list with options, or a name and its value.
+fn is_of_neighbours(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.iter().all(|item| item.as_str().is_some())
+                && items.iter().any(|item| item.as_str().is_some_and(|item| !item.contains(' ')))
+                && items.len() > 1
+        }
+        Value::Object(members) => members.contains_key("value") && members.len() <= 8,
+        _ => false,
     }
 }
 

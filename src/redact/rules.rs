@@ -8,42 +8,26 @@ use serde::Deserialize;
 use super::{
     cut::Forms,
     expression::{self, Compiler, Expression},
+    structure::Structure,
+    view::Reading,
 };
 use crate::{Error, ErrorKind, Result};
 
 /// The rules that come along, which say their date themselves.
 const EMBEDDED: &str = include_str!("rules.toml");
 
-/// What takes the place of `{name}` in a rule that is told by names: such a name with what may
-/// stand before it, what stands between it and the value, and the value, in quotes or without.
-const NAMED: &str = concat!(
-    r#"(?i:\b[A-Za-z0-9_-]*?(?:{names}))\\*["']?\s*(?::=|=>|[:=])\s*"#,
-    // Quotes that are escaped once, with what is escaped in them; then those of any depth.
-    r#"(?:\\"((?:[^"\\\r\n]|\\{2,}[^\\\r\n]){least,})\\""#,
-    r#"|\\+"([^"\\\r\n]{least,})\\+"|\\+'([^'\\\r\n]{least,})\\+'"#,
-    r#"|"((?:[^"\\\r\n]|\\[^\r\n]){least,})"|'((?:[^'\\\r\n]|\\[^\r\n]){least,})'"#,
-    r#"|`([^`\r\n]{least,})`|([^\s"'`<>\\,;(){}\[\]]{least,}))"#
-);
-
-/// How many of its groups, which come first, are values in quotes.
-pub(super) const QUOTED_GROUPS: usize = 6;
-
 /// Matches nothing: a rule that is told by members alone has no text of its own.
 const NEVER: &str = r"[^\s\S]";
 
-/// What a value is that stands for another one, or for none.
-const STAND_INS: &str = concat!(
-    r"(?i)^(?:\*+|x{3,}|\.{3,}|-+|_+|null|none|nil|true|false|undefined|string|str|text|bytes|",
-    r"bool|int|number|optional|required|redacted|hidden|empty|example|placeholder|todo|changeme|",
-    r"password|passwd|pwd|secret|token|key|.*\$\{.*|\$[A-Za-z_].*|%[A-Za-z({].*|\{\{?.*|<.*|",
-    r"(?:your|my|the|some|a|an|any|new|old|test|fake|dummy|sample)[-_ ].*|.*\.(?:env|environ)\b.*|",
-    r"env[.:].*|.*(?:here|example)$)"
-);
+/// What rules of `keys` have in common.
+const KEYED: &str = include_str!("keyed.toml");
 
 /// Rules by which secrets are found, as TOML.
 ///
-/// A rule has an `id` and one of `regex`, `keys` and `members`. Of a `regex` the group
-/// `secretGroup`, else the first group that took part, else the whole match is the secret. `keys`
+/// A rule has an `id` and one of `regex`, `token`, `keys` and `members`. Of a `regex` the group
+/// `secretGroup`, else the first group that took part, else the whole match is the secret. A `token`
+/// is one that stands for itself: no letter or digit is beside it, but for those of an escape that is
+/// written out, as in `\nghp_…` and `%3Dghp_…`. `keys`
 /// are names of members and variables whose value is one; `-`, `_` and case do not count, and
 /// something may stand before them; `exceptKeys` matches those that tell nothing, in the form
 /// `cache_key`. `members` are names of members of JSON that are secret as a
@@ -72,22 +56,27 @@ const STAND_INS: &str = concat!(
 #[derive(Clone, Debug)]
 pub struct RedactionRules {
     pub(super) rules: Arc<[Rule]>,
-    /// All of them at once. A copy would begin with empty caches.
-    pub(super) regex: Arc<Regex>,
-    /// What is looked for in most texts: fewer expressions take less time.
-    common: Option<Arc<Common>>,
+    /// All of them, in sets that are looked for one after the other: what few expressions have read is
+    /// told by few states. A copy would begin with empty caches.
+    pub(super) sets: Arc<[Subset]>,
+    /// What is looked for in JSON as it is written, where its strings stand beside each other.
+    pub(super) written: Arc<Subset>,
+    pub(super) reading: Arc<Reading>,
     pub(super) forms: Arc<Forms>,
 }
 
-/// The rules that are told by no keyword, where others are.
+/// Some of the rules, all at once.
 #[derive(Debug)]
-struct Common {
-    /// Finds any keyword of the others.
-    keywords: Regex,
-    regex: Arc<Regex>,
+pub(super) struct Subset {
+    pub(super) regex: Regex,
     /// The numbers of the rules.
-    numbers: Vec<usize>,
+    pub(super) numbers: Vec<usize>,
+    /// Finds any keyword without which none of them is looked for.
+    pub(super) keywords: Option<Regex>,
 }
+
+/// A token of less entropy stands for one: `ghp_xxxxxxxx`.
+const LEAST_OF_TOKEN: f64 = 2.5;
 
 /// The longest text that is a secret without a form of its own.
 const LONGEST: usize = 16 << 10;
@@ -104,6 +93,11 @@ pub(super) struct Rule {
     except: Option<Regex>,
     /// Whether members with these names are secret as a whole, whatever is in them.
     is_whole: bool,
+    /// Whether it stands for itself: no letter or digit is beside it.
+    pub(super) is_token: bool,
+    /// What a match begins or is a part of, whose secrets are read by its shape.
+    pub(super) structure: Option<Structure>,
+    is_written: bool,
     entropy: f64,
     least: usize,
     keywords: Vec<String>,
@@ -129,17 +123,29 @@ struct TomlRules {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct TomlKeyed {
+    regex: String,
+    allowlists: Vec<TomlAllowed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct TomlRule {
     id: String,
     regex: Option<String>,
+    token: Option<String>,
+    reads: Option<Structure>,
+    #[serde(default)]
+    written: bool,
+    #[serde(default)]
+    stand_ins: bool,
     #[serde(default)]
     keys: Vec<String>,
     except_keys: Option<String>,
     #[serde(default)]
     members: Vec<String>,
     secret_group: Option<usize>,
-    #[serde(default)]
-    entropy: f64,
+    entropy: Option<f64>,
     least: Option<usize>,
     #[serde(default)]
     keywords: Vec<String>,
@@ -192,12 +198,8 @@ impl RedactionRules {
     /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and with
     /// the rule where its expression cannot be read or takes too much memory, or it has none.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let read: TomlRules = toml::from_str(text).map_err(|error| {
-            let message = format!("not rules of redaction: {}", error.message());
-            let at = error.span().map_or(0, |span| span.start);
-            let before = text.get(..at).unwrap_or_default();
-            shape(message).on_line(before.matches('\n').count() as u64 + 1)
-        })?;
+        let read: TomlRules = from_toml(text)?;
+        let keyed: TomlKeyed = from_toml(KEYED)?;
         let mut compiler = Compiler::new();
         let for_all = read.allowlist.as_ref().filter(|of| of.is_of_text());
         let for_all =
@@ -211,7 +213,7 @@ impl RedactionRules {
             {
                 continue;
             }
-            let mut rule = Rule::of(rule, &mut compiler)?;
+            let mut rule = Rule::of(rule, &keyed, &mut compiler)?;
             rule.allowed.extend(for_all.clone());
             rules.push(rule);
         }
@@ -219,10 +221,28 @@ impl RedactionRules {
     }
 
     fn of(rules: Vec<Rule>) -> Result<Self> {
-        let patterns: Vec<&str> = rules.iter().map(|rule| rule.expression.text.as_str()).collect();
-        let regex = expression::compile_all(&patterns)?;
-        let common = Common::of(&rules)?.map(Arc::new);
-        Ok(Self { rules: rules.into(), regex, common, forms: Arc::default() })
+        let written = Subset::of(&rules, |rule| rule.is_written)?;
+        let is_common = |rule: &Rule| rule.keywords.is_empty() && rule.structure.is_none();
+        let mut sets = vec![
+            Subset::of(&rules, |rule| rule.structure.is_some())?,
+            Subset::of(&rules, |rule| is_common(rule) && !rule.is_token)?,
+            Subset::of(&rules, |rule| is_common(rule) && rule.is_token)?,
+        ];
+        let words = rules.iter().flat_map(|rule| &rule.keywords);
+        let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
+        if !words.is_empty() {
+            let keywords = format!("(?i:{})", words.join("|"));
+            let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
+            let of_words = Subset::of(&rules, |rule| !rule.keywords.is_empty())?;
+            sets.push(Subset { keywords: Some(keywords), ..of_words });
+        }
+        Ok(Self {
+            rules: rules.into(),
+            sets: sets.into(),
+            written: Arc::new(written),
+            reading: Arc::new(Reading::new()?),
+            forms: Arc::default(),
+        })
     }
 
     /// These rules, and after them others. Compiles all of them anew.
@@ -233,51 +253,37 @@ impl RedactionRules {
         Self::of(self.rules.iter().chain(others.rules.iter()).cloned().collect())
     }
 
-    /// The expressions to be looked for in a text, and the numbers of their rules where these are not
-    /// all of them.
-    pub(super) fn for_text(&self, text: &str) -> (&Regex, Option<&[usize]>) {
-        match self.common.as_deref().filter(|common| !common.keywords.is_match(text)) {
-            Some(common) => (&common.regex, Some(&common.numbers)),
-            None => (&self.regex, None),
-        }
-    }
-
     /// The ids of the rules, in order. O(rules) for all of them.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.id.as_str())
     }
 }
 
-impl Common {
-    fn of(rules: &[Rule]) -> Result<Option<Self>> {
-        let is_told = |rule: &&Rule| !rule.keywords.is_empty();
-        let words = rules.iter().filter(is_told).flat_map(|rule| &rule.keywords);
-        let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
-        if words.is_empty() {
-            return Ok(None);
-        }
-        let common = rules.iter().enumerate().filter(|(_, rule)| !is_told(rule));
+impl Subset {
+    fn of(rules: &[Rule], is_in: impl Fn(&Rule) -> bool) -> Result<Self> {
+        let these = rules.iter().enumerate().filter(|(_, rule)| is_in(rule));
         let (numbers, patterns): (Vec<usize>, Vec<&str>) =
-            common.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
-        let keywords = format!("(?i:{})", words.join("|"));
-        let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
-        Ok(Some(Self { keywords, regex: expression::compile_all(&patterns)?, numbers }))
+            these.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
+        Ok(Self { regex: expression::compile_all(&patterns)?, numbers, keywords: None })
     }
 }
 
 impl Rule {
-    fn of(toml: TomlRule, compiler: &mut Compiler) -> Result<Self> {
-        let TomlRule { id, regex, keys, members, secret_group, entropy, least, keywords, .. } =
-            toml;
+    fn of(toml: TomlRule, keyed: &TomlKeyed, compiler: &mut Compiler) -> Result<Self> {
+        let TomlRule {
+            id, regex, token, keys, members, secret_group: group, least, keywords, ..
+        } = toml;
+        let (structure, is_written, is_token) = (toml.reads, toml.written, token.is_some());
+        let entropy = toml.entropy.unwrap_or(if is_token { LEAST_OF_TOKEN } else { 0.0 });
         let except = toml.except_keys.map(|written| compiler.compile(&id, &written));
         let except = except.transpose()?.map(|expression| expression.regex);
         let is_whole = !members.is_empty();
         let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
-        let pattern = match (regex, names.is_empty()) {
+        let pattern = match (regex.or(token), names.is_empty()) {
             (Some(regex), true) => regex,
             (None, false) if is_whole => NEVER.to_owned(),
-            (None, false) => named(&keys, least),
+            (None, false) => named(&keyed.regex, &keys),
             _ => {
                 let message = format!("rule {id:?}: expected `regex`, `keys` or `members`");
                 return Err(shape(message));
@@ -287,13 +293,12 @@ impl Rule {
         let of_text = toml.allowlists.iter().filter(|allowed| allowed.is_of_text());
         let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler));
         let mut allowed = of_text.collect::<Result<Vec<_>>>()?;
-        if !names.is_empty() {
-            let regexes = vec![STAND_INS.to_owned()];
-            let stand_ins = TomlAllowed { regexes, ..TomlAllowed::default() };
-            allowed.push(Allowed::of(&stand_ins, &id, compiler)?);
+        if !names.is_empty() || toml.stand_ins {
+            for of in &keyed.allowlists {
+                allowed.push(Allowed::of(of, &id, compiler)?);
+            }
         }
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
-        let group = secret_group;
         Ok(Self {
             id,
             expression,
@@ -301,6 +306,9 @@ impl Rule {
             names,
             except,
             is_whole,
+            is_token,
+            structure,
+            is_written,
             entropy,
             least,
             keywords,
@@ -342,9 +350,11 @@ impl Rule {
         }
         let has = |is: fn(&char) -> bool| secret.chars().any(|c| is(&c));
         if has(|c| c.is_whitespace()) {
-            // A sentence is none, and of keys nobody makes one with a space.
+            // A sentence is none, and of keys nobody makes one with many spaces.
             let begins_low = secret.starts_with(|c: char| !c.is_uppercase());
-            return is_quoted && self.entropy == 0.0 && begins_low && secret.len() <= 64;
+            let is_short = secret.split_whitespace().count() <= 3 && has(char::is_ascii_digit);
+            let is_phrase = self.entropy == 0.0 && begins_low || is_short;
+            return is_quoted && is_phrase && secret.len() <= 64;
         }
         is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit())
     }
@@ -385,8 +395,11 @@ impl Allowed {
 
 /// The name that a match of a rule with names begins with.
 fn name_at_start(found: &str) -> &str {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     found.split(|c| !is_of_name(c)).next().unwrap_or_default()
+}
+
+pub(super) fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// A name in lower case, with `_` between its words: `cacheKey` and `CACHE-KEY` are `cache_key`.
@@ -409,9 +422,18 @@ pub(super) fn plain_name(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-fn named(keys: &[String], least: usize) -> String {
+fn named(form: &str, keys: &[String]) -> String {
     let names: Vec<String> = keys.iter().map(|name| name.replace(['_', '-'], "[_-]?")).collect();
-    NAMED.replace("{names}", &names.join("|")).replace("least", &least.to_string())
+    form.replace("{names}", &names.join("|"))
+}
+
+fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let message = format!("not rules of redaction: {}", error.message());
+        let at = error.span().map_or(0, |span| span.start);
+        let before = text.get(..at).unwrap_or_default();
+        shape(message).on_line(before.matches('\n').count() as u64 + 1)
+    })
 }
 
 /// The entropy of a text by its characters, in bits for each.

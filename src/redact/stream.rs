@@ -19,6 +19,9 @@ pub(super) enum StreamForm {
     Lines,
 }
 
+/// The data of an event is joined up to this length, since it is read again with each line.
+const LONGEST_BEGUN: usize = 16 << 10;
+
 impl StreamForm {
     /// The form of a body; `None` where it is no stream. O(body).
     pub(super) fn of(text: &str) -> Option<Self> {
@@ -41,6 +44,44 @@ impl StreamForm {
             Self::Lines => Some(line),
         }
     }
+
+    /// The lines of a stream: where each begins behind its name, what it has, and whether that is
+    /// data. The data of an event that stands on several lines is one, with spaces for what parts
+    /// the lines.
+    fn lines(self, text: &str) -> Vec<(usize, Cow<'_, str>, bool)> {
+        let mut lines: Vec<(usize, Cow<'_, str>, bool)> = Vec::new();
+        let mut start = 0;
+        let is_end = |c: char| c == '\n' || self == Self::Events && c == '\r';
+        for line in text.split_inclusive(is_end) {
+            start += line.len();
+            let data = self.data(line);
+            let at = start - data.unwrap_or(line).len();
+            let is_more = data.is_some() && self == Self::Events;
+            let before = lines.last_mut().filter(|(_, _, is_data)| *is_data && is_more);
+            let begun = before.filter(|(_, data, _)| {
+                let is_begun = data.trim_start().starts_with(['{', '[']);
+                is_begun && data.len() <= LONGEST_BEGUN && walk(data, |_| {}).is_none()
+            });
+            if let (Some((_, begun, _)), Some(data)) = (begun, data) {
+                let length = begun.trim_end().len();
+                let begun = begun.to_mut();
+                let between = begun.len() - length + line.len() - data.len();
+                begun.truncate(length);
+                begun.extend(std::iter::repeat_n(' ', between));
+                begun.push_str(data);
+                continue;
+            }
+            // The other half of a line's end.
+            match lines
+                .last_mut()
+                .filter(|_| line == "\n" && text.get(..at).is_some_and(|text| text.ends_with('\r')))
+            {
+                Some((_, last, _)) => last.to_mut().push('\n'),
+                None => lines.push((at, Cow::Borrowed(data.unwrap_or(line)), data.is_some())),
+            }
+        }
+        lines
+    }
 }
 
 impl Redactor {
@@ -53,15 +94,11 @@ impl Redactor {
     ) -> Cow<'t, str> {
         let mut found = GatheredReplacements::default();
         let mut parts = Parts::default();
-        let mut start = 0;
-        for line in text.split_inclusive('\n') {
-            start += line.len();
-            let data = form.data(line).unwrap_or(line);
-            let at = start - data.len();
-            let is_event =
-                form.data(line).is_some() && data.trim_start().starts_with(['{', '[', '"']);
-            let is_last = start == text.len() && !line.ends_with('\n');
-            if is_cut && is_last && form.data(line).is_some() && walk(data, |_| {}).is_none() {
+        for (at, data, is_data) in form.lines(text) {
+            let (data, start) = (&*data, at + data.len());
+            let is_event = is_data && data.trim_start().starts_with(['{', '[', '"']);
+            let is_last = start == text.len() && !data.ends_with(['\n', '\r']);
+            if is_cut && is_last && is_data && walk(data, |_| {}).is_none() {
                 // It goes on from pieces before it, and does not say from which.
                 found.secrets.push((at..start, String::new()));
                 continue;

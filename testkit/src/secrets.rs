@@ -69,3 +69,171 @@ pub fn planted(count: usize) -> Vec<(String, String)> {
 pub fn text(planted: &(String, String)) -> String {
     planted.1.replace('\u{1}', &planted.0)
 }
+
+/// A key of each form that an issuer gives its own.
+pub fn issued(letters: &mut Letters) -> Vec<String> {
+    let url = format!("{ALNUM}_-");
+    let lower = "abcdefghijklmnopqrstuvwxyz0123456789";
+    // What a form holds: fixed text, and how many letters of which alphabet.
+    let forms = [
+        "sk-ant-api03- u92 =A",
+        "sk-proj- u120 =A",
+        "sk- a48",
+        "sk-or-v1- h64",
+        "AKIA B16",
+        "ABSK a124 ===",
+        "ghp_ a36",
+        "github_pat_ a22 =_ a59",
+        "glpat- a20",
+        "AIza u34 =a",
+        "AQ.Ab8RN6 u44 =a",
+        "ya29. u60 =a",
+        "GOCSPX- u27 =a",
+        "1//0 u60 =a",
+        "xoxb- d12 =- d13 =- a24",
+        "xapp-1-A B10 =- d13 =- h64",
+        "sk_live_ a24",
+        "whsec_ a32",
+        "npm_ a36",
+        "pypi-AgEIcHlwaS5vcmc u100 =a",
+        "hf_ a34",
+        "SG. a22 =. a43",
+        "dop_v1_ h64",
+        "77 d8 =:AA u32 =a",
+        "gsk_ a52",
+        "xai- a80",
+        "pplx- a48",
+        "tvly- a32",
+        "r8_ a37",
+        "fw_ a24",
+        "nvapi- u63 =a",
+        "csk- l48",
+        "lsv2_pt_ h32 =_ h10",
+        "pcsk_ a6 =_ a63",
+        "sk_ h48",
+        "hvs. a24",
+        "lin_api_ a40",
+        "ntn_ a46",
+        "shpat_ h32",
+        "PMAK- h24 =- h34",
+        "figd_ u40 =a",
+        "ATATT3 u180 ==1A2B3C4D",
+        "dckr_pat_ u26 =a",
+        "sbp_ h40",
+        "sb_secret_ u31 =a",
+        "glsa_ a32 =_ h8",
+        "tskey-auth- a12 =CNTRL- a32",
+        "dapi h32",
+        "HRKU-AA u57 =a",
+        "nfp_ a36",
+        "NRAK- a27",
+        "sntryu_ h64",
+        "CCIPAT_ a22 =_ h40",
+        "pat a14 =. h64",
+        "SK h32",
+        "rubygems_ h48",
+        "a14 =.atlasv1. u66 =a",
+        "a3 =8Q~ a34",
+        "h32 =-us14",
+        "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ. u26 =a",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ a60 =. u42 =a",
+    ];
+    let key = |form: &str| {
+        let mut parts = form.split(' ').enumerate().map(|(at, part)| {
+            let (alphabet, count) = part.split_at(1);
+            match (alphabet, count.parse()) {
+                ("a", Ok(count)) => letters.of(ALNUM, count),
+                ("u", Ok(count)) => letters.of(&url, count),
+                ("h", Ok(count)) => letters.of(HEX, count),
+                ("l", Ok(count)) => letters.of(lower, count),
+                ("d", Ok(count)) => letters.of("0123456789", count),
+                ("B", Ok(count)) => letters.of(UPPER, count),
+                ("=", _) => count.to_owned(),
+                _ if at == 0 => part.to_owned(),
+                _ => panic!("{form}"),
+            }
+        });
+        let all: Vec<String> = parts.by_ref().collect();
+        all.concat()
+    };
+    forms.map(key).into()
+}
+
+/// What a key stands in, `{}` being its place.
+pub const SURROUNDINGS: [&str; 40] = [
+    "{}",
+    "\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K",
+    "a:\u{1b}[31m{}\u{1b}[0m b",
+    "\\x1b[32m{}\\x1b[0m",
+    "\\u001b[32m{}\\u001b[39m",
+    "\\033[1;32m{}\\033[0m",
+    "\\e[32m{}\\e[0m",
+    "one\\n{}\\ntwo",
+    "a\\t{}\\tb",
+    "x\\r\\n{}\\r\\n",
+    "say \\u0022{}\\u0022",
+    "\\x22{}\\x22",
+    "a%20{}%20b",
+    "t%3D{}%26x%3D1",
+    "t%253D{}%2526x",
+    "TOKEN_{}",
+    "call({})",
+    "{}(x)",
+    "\"{}\"",
+    "\\\\\\\"{}\\\\\\\"",
+    "`{}`",
+    "'{}',",
+    "a={};b=2",
+    "+{}",
+    "     2→{}",
+    "keys.txt:2:{}",
+    "> {}",
+    "<b>{}</b>",
+    "&quot;{}&quot;",
+    "${T:-{}}",
+    "https://a.example/?k={}&z=1",
+    "https://a.example/{}/y",
+    "\u{200b}{}\u{200b}",
+    "\u{feff}{}",
+    "\u{a0}{}\u{a0}",
+    "k：{}。",
+    "“{}”",
+    "|{}|",
+    "**{}**",
+    "\u{7}{}\0",
+];
+
+/// What may stand inside of a key, where nobody sees it.
+pub const HIDDEN: [&str; 10] = [
+    "\u{200b}",
+    "\u{feff}",
+    "\u{2060}",
+    "\u{ad}",
+    "\u{1b}[m\u{1b}[K",
+    "\u{1b}[1;31m",
+    "\u{1b}",
+    "\u{8}",
+    "\\x1b[31m",
+    "\\u200b",
+];
+
+/// How lines of a private key stand in what agents see: what is before each, behind each, and
+/// between them; `#` is the number of the line.
+pub const KEY_LINES: [(&str, &str, &str); 16] = [
+    ("", "", "\n"),
+    ("", "", "\r\n"),
+    ("     #→", "", "\n"),
+    ("     #\t", "", "\n"),
+    ("id_rsa:#:", "", "\n"),
+    ("/etc/keys/id_rsa-#-", "", "\n"),
+    ("> ", "", "\n"),
+    ("+", "", "\n"),
+    ("# ", "", "\n"),
+    ("    \"", "\\n\"", "\n"),
+    ("\"", "\\n\"", " +\n"),
+    ("'", "'", ", "),
+    ("app-1  | ", "", "\n"),
+    ("", "", "\\n"),
+    ("", "", "\\\\n"),
+    ("\u{1b}[32m#\u{1b}[m\u{1b}[36m:\u{1b}[m", "", "\n"),
+];

@@ -18,7 +18,7 @@ use afterimage::{
 };
 use afterimage_testkit::{
     data,
-    secrets::{ALNUM, Letters, planted, text},
+    secrets::{ALNUM, HIDDEN, KEY_LINES, Letters, SURROUNDINGS, issued, planted, text},
 };
 use proptest::prelude::*;
 
@@ -406,6 +406,170 @@ fn a_cut_stream_says_no_beginning_of_a_secret_and_no_half_event() {
     assert_eq!(said(&format!("{events}\n\n")), "The key is [redacted:anthropic-key:1]");
     let whole = stream("Nothing of this is a secret.", 4);
     assert_eq!(redactor().cut_body(&whole, ""), whole);
+}
+
+/// The forms in which a text comes: as it is, in JSON, and in JSON within JSON.
+fn forms(text: &str) -> [String; 3] {
+    let once = serde_json::json!({ "content": text }).to_string();
+    let twice = serde_json::json!({ "arguments": once }).to_string();
+    [text.to_owned(), once, twice]
+}
+
+#[test]
+fn keys_of_every_issuer_are_found_in_every_surrounding() {
+    let mut letters = Letters(11);
+    for around in SURROUNDINGS {
+        for key in issued(&mut letters) {
+            for text in forms(&around.replace("{}", &key)) {
+                assert_taken_out(&key, &text);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_hidden_inside_of_a_key_does_not_hide_it() {
+    let mut letters = Letters(12);
+    for hidden in HIDDEN {
+        for key in issued(&mut letters) {
+            let (head, tail) = key.split_at(key.len() / 2);
+            for text in forms(&format!("the key {head}{hidden}{tail} and more")) {
+                assert_taken_out(head, &text);
+                assert_taken_out(tail, &text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_private_key_is_found_however_its_lines_stand() {
+    let mut letters = Letters(13);
+    let base64 = format!("{ALNUM}+/");
+    let lines = |head: &str, prefix: &str, behind: &str, between: &str, lines: &[String]| {
+        let lines = lines.iter().enumerate().map(|(at, line)| {
+            format!("{}{line}{behind}", prefix.replace('#', &(at + 1).to_string()))
+        });
+        format!("{head}{}", lines.collect::<Vec<_>>().join(between))
+    };
+    for kind in ["RSA ", "", "EC ", "OPENSSH ", "ENCRYPTED "] {
+        for (before, behind, between) in KEY_LINES {
+            let body: Vec<String> = (0..6).map(|_| letters.of(&base64, 64)).collect();
+            let mut key = vec![format!("-----BEGIN {kind}PRIVATE KEY-----")];
+            key.extend(body.clone());
+            key.extend([
+                letters.of(&base64, 20) + "==",
+                format!("-----END {kind}PRIVATE KEY-----"),
+            ]);
+            for (part, of) in
+                [(&key[..], &body[..]), (&key[3..], &body[2..]), (&key[..4], &body[..3])]
+            {
+                for text in forms(&lines("$ cat key\n", before, behind, between, part)) {
+                    of.iter().for_each(|line| assert_taken_out(line, &text));
+                }
+            }
+        }
+    }
+    let body: Vec<String> = (0..4).map(|_| letters.of(&base64, 64)).collect();
+    let putty = format!(
+        "PuTTY-User-Key-File-3: ssh-rsa\nPublic-Lines: 1\n{}\nPrivate-Lines: 4\n{}\nPrivate-MAC: {}",
+        letters.of(&base64, 64),
+        body.join("\n"),
+        letters.of("0123456789abcdef", 64)
+    );
+    body.iter().for_each(|line| assert_taken_out(line, &putty));
+    // Marks without a key between them are none.
+    for text in [
+        "if text.contains(\"-----BEGIN PRIVATE KEY-----\") && text.contains(\"-----END PRIVATE KEY-----\") {}",
+        "It begins with -----BEGIN RSA PRIVATE KEY----- and stays out of git; see docs/Keys2.md",
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn what_stands_beside_a_password_tells_it() {
+    let token = "q8Zt3vLmNo1XwJalrXUtnFEMIK7MDENGbPxRfiCY";
+    for (secret, text) in [
+        ("swordfish", "spring.datasource.password=swordfish"),
+        ("tide-7-calm", "<password>tide-7-calm</password>"),
+        ("tide-7-calm", "<add key=\"DbPassword\" value=\"tide-7-calm\" />"),
+        ("YWRhOlRpZGUtNDI", "{\"auths\":{\"a.example\":{\"auth\":\"YWRhOlRpZGUtNDI=\"}}}"),
+        ("YWRhOlRpZGUtNDI", "//a.example/:_auth=YWRhOlRpZGUtNDI="),
+        ("calm tide", "password = \"calm tide\""),
+        (token, &format!("aws configure set aws_secret_access_key {token}")),
+        ("swordfish", "[\"app\",\"--password\",\"swordfish\"]"),
+        ("swordfish", "{\"command\":[\"mysql\",\"-pswordfish\"]}"),
+        ("tide-7-calm", "subprocess.run(['curl', '-u', 'ada:tide-7-calm'])"),
+        (token, &format!("[\"Authorization\",\"Token {token}\"]")),
+        (token, &format!("{{\"name\":\"X-Api-Key\",\"value\":\"{token}\"}}")),
+        ("tide-7-calm", "- name: DB_PASSWORD\n  value: tide-7-calm"),
+        ("swordfish", "CREATE USER ada IDENTIFIED BY 'swordfish'"),
+        ("swordfish", "ALTER ROLE ada WITH PASSWORD 'swordfish'"),
+        ("swordfish", "Secret(\"swordfish\")"),
+        ("tide-7-calm", " user     | ada\n password | tide-7-calm\n"),
+        ("swordfish", " id | password \n----+----------\n  1 | swordfish\n"),
+        ("calm-8-tide", "user,password\nada,tide-7-calm\nbob,calm-8-tide\n"),
+        (token, &format!("ENV API_TOKEN {token}")),
+        (token, &format!("setx API_KEY {token}")),
+        (token, &format!("set -x API_TOKEN {token}")),
+        ("swordfish", "keytool -storepass swordfish -alias a"),
+        ("swordfish", "htpasswd -b .htpasswd ada swordfish"),
+        ("swordfish", "echo swordfish | docker login -u ada --password-stdin"),
+        (token, &format!("https://discord.com/api/webhooks/123456789012345678/{token}")),
+        (
+            "NZWltIjo",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIs\nNZWltIjoiYSJ9.q8Zt3vLmNo1XwJalrXUtnFEMIK7MDENG",
+        ),
+        ("q8Zt3vLmNo1X", "root:$6$saltsalt$q8Zt3vLmNo1XwJalrXUtnFEMIK7MDENG:19000:0:99999:7:::"),
+        ("tide-7-calm", "password%3Dtide-7-calm%26user%3Dada"),
+        ("tide-7-calm", "{\\u0022password\\u0022:\\u0022tide-7-calm\\u0022}"),
+        ("tide-7-calm", "DB_\u{1b}[01;31mPASSWORD\u{1b}[m=tide-7-calm"),
+        ("swordfish", "Server=db;User Id=sa;Password=swordfish;Encrypt=no"),
+    ] {
+        forms(text).iter().for_each(|text| assert_taken_out(secret, text));
+    }
+    for text in [
+        "\"nextPageToken\": \"CAUQAAq8Zt3vLmNo1XwJalrX\"",
+        "page_token = \"CAUQAAq8Zt3vLmNo1XwJalrX\"",
+        "set-cookie: theme=dark",
+        "Set-Cookie: lang=en-US; Path=/; SameSite=Lax",
+        "# password: sha256 of the body",
+        "// token: base64 encoded",
+        "noreply@a.example and ada@example.com",
+        "github_pat_XXXXXXXXXXXXXXXXXXXXXX and AKIAXXXXXXXXXXXXXXXX and ghp_****************",
+        "required: [\"username\", \"password\", \"email1\"]",
+        "[\"Authorization\",\"Content-Type\",\"X-Requested-With\"]",
+        "[\"rg\",\"-n\",\"api_key\",\"src/config2.ts\"]",
+        "| Field | Type |\n|---|---|\n| password | string |\n",
+        "user,password,mail\nstring,string,string",
+        "getSecret(\"db-password-1\")",
+        "heroku app harbour, dyno id 0b5cb0b1-7e3d-4a5f-9f0a-2d5b7c1e9f11",
+        "a task-0123456789abcdefghijklmnop",
+        "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn events_with_other_line_ends_and_on_several_lines_are_joined() {
+    let said = "The key is sk-ant-api03-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sA.";
+    let whole = stream(said, 5);
+    let on_lines = whole.replace(",\"index\":0", ",\ndata: \"index\":0");
+    assert!(on_lines != whole);
+    for ends in ["\n", "\r", "\r\n"] {
+        for stream in [&whole, &on_lines] {
+            let stream = stream.replace('\n', ends);
+            let kept = redactor().body(&stream, "").into_owned();
+            assert_eq!(kept.matches("[redacted:anthropic-key:1]").count(), 1, "{kept:?}");
+            assert!(
+                !kept.contains("Lq9") && !kept.contains("sA.") && kept.contains("The"),
+                "{kept:?}"
+            );
+            assert_eq!(kept.matches(ends).count(), stream.matches(ends).count());
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use std::{
 
 use crate::{
     failure::{Failure, Outcome, Stop},
+    input::redactor,
     output::{self, Output},
     text::counted,
     usage,
@@ -53,6 +54,13 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         listed.retain(|session| session.project().contains(text.as_str()));
     }
     listed.sort_by(|one, other| (other.at(), &one.path).cmp(&(one.at(), &other.path)));
+    let mut redaction = redactor(&args.redaction)?;
+    if let Some((redactor, _)) = &mut redaction {
+        // What one session tells is found in the others too.
+        listed.clone().iter_mut().for_each(|session| session.redact(redactor));
+        redactor.start_second_pass();
+        listed.iter_mut().for_each(|session| session.redact(redactor));
+    }
     if args.paths {
         for session in &listed {
             // As bytes: a program is to find the file by it.
@@ -70,6 +78,10 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         page::table(&listed, &mut out)?;
     }
     out.flush()?;
+    if let Some((redactor, reporter)) = &redaction {
+        reporter.say(redactor.report());
+        reporter.write(redactor.report())?;
+    }
     // The agents keep other files too, of which nobody needs to hear.
     if places.is_empty() {
         passed_over(reading.passed_over, links);

@@ -9,6 +9,10 @@ use super::{Files, OpenFile, OpenMode};
 
 /// The files of the operating system.
 ///
+/// What is created holds what agents said, so its owner alone can read it: on Unix a new file has the
+/// mode 0600 and a new folder 0700, less what the umask takes. What is there already keeps its mode,
+/// also where another file takes its place. Elsewhere both have what their folder gives them.
+///
 /// A symbolic link is not followed, and what is no regular file (a pipe, a socket, a device) is
 /// refused without waiting for it: an archive or a session may come from anybody. The directories
 /// above are the system's business; [`within`](super::within) looks at those of a store.
@@ -20,7 +24,7 @@ pub struct DiskFiles;
 
 impl Files for DiskFiles {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
-        open_in(path, mode, OpenOptions::new)
+        open_in(path, mode)
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
@@ -30,6 +34,13 @@ impl Files for DiskFiles {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        #[cfg(unix)]
+        if let Ok(there) = fs::symlink_metadata(to)
+            && there.is_file()
+            && fs::symlink_metadata(from)?.permissions() != there.permissions()
+        {
+            fs::set_permissions(from, there.permissions())?;
+        }
         fs::rename(from, to)
     }
 
@@ -46,7 +57,10 @@ impl Files for DiskFiles {
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
     }
 
     #[cfg(unix)]
@@ -68,13 +82,16 @@ impl Files for DiskFiles {
     }
 }
 
-/// Opens a file in a mode, by options that begin as `new` gives them.
-pub(super) fn open_in(
-    path: &Path,
-    mode: OpenMode,
-    new: impl Fn() -> OpenOptions,
-) -> io::Result<Box<dyn OpenFile>> {
-    let mut options = new();
+/// Options with which what is created can be read by its owner alone.
+pub fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn open_in(path: &Path, mode: OpenMode) -> io::Result<Box<dyn OpenFile>> {
+    let mut options = private_options();
     options.read(true);
     match mode {
         OpenMode::Read => {}
@@ -86,14 +103,14 @@ pub(super) fn open_in(
         }
         OpenMode::Create => {
             // What is new needs no emptying, and is no link and no pipe.
-            let mut fresh = new();
+            let mut fresh = private_options();
             match open_regular(path, fresh.read(true).append(true).create_new(true)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 opened => return Ok(Box::new(DiskFile(opened?))),
             }
             // It is emptied only once it is known for a regular file. Not every system lets a
             // file that was opened for appending be cut.
-            let mut empty = new();
+            let mut empty = OpenOptions::new();
             open_regular(path, empty.write(true))?.set_len(0)?;
             options.append(true);
         }
@@ -223,5 +240,31 @@ impl OpenFile for DiskFile {
             // A file system that knows no holes.
             Err(_) => Ok(Some(from)),
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::{create_dirs, write_atomic};
+
+    #[test]
+    fn what_is_created_its_owner_alone_can_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("a/b");
+        create_dirs(&DiskFiles, &folder).unwrap();
+        write_atomic(&DiskFiles, folder.join("c"), b"secret").unwrap();
+        drop(DiskFiles.open(&folder.join("d"), OpenMode::Append).unwrap());
+        let mode = |path: &str| {
+            fs::metadata(scratch.path().join(path)).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!(["a", "a/b"].map(mode), [0o700; 2]);
+        assert_eq!(["a/b/c", "a/b/d"].map(mode), [0o600; 2]);
+        // What the user opened to others stays so, whatever is written in its place.
+        fs::set_permissions(folder.join("c"), fs::Permissions::from_mode(0o640)).unwrap();
+        write_atomic(&DiskFiles, folder.join("c"), b"other").unwrap();
+        assert_eq!(mode("a/b/c"), 0o640);
     }
 }

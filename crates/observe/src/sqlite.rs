@@ -84,6 +84,7 @@ impl SqliteStore {
             let mut connection = if options.read_only {
                 open_read_only(path)?
             } else {
+                create_private(path);
                 Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?
             };
             connection.busy_timeout(options.busy_timeout).map_err(|error| failed(&error))?;
@@ -218,4 +219,13 @@ pub(super) fn failed(error: &rusqlite::Error) -> Error {
         _ => (ErrorKind::Io, "the database failed"),
     };
     Error::new(kind, format!("{what}: {error}"))
+}
+
+/// Creates a database that its owner alone can read, where there is none; what SQLite writes beside
+/// it has the mode that it has. Where it cannot be made, what opens it next says so.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.write(true).create_new(true).open(path));
 }

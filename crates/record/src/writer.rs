@@ -3,8 +3,7 @@
 use std::{path::Path, sync::Arc, thread, time::Duration};
 
 use afterimage_log::{
-    DirLock, ErrorKind as LogKind, Files, Holder, Position, PrivateFiles, RecordWriter, Recovery,
-    pack,
+    DirLock, DiskFiles, ErrorKind as LogKind, Files, Holder, Position, RecordWriter, Recovery, pack,
 };
 
 use crate::{
@@ -66,7 +65,7 @@ impl RecordingWriter {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) and [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn open_private(folder: impl AsRef<Path>) -> Result<(Self, Recovery)> {
         let folder = folder.as_ref();
-        let opened = Self::open(Arc::new(PrivateFiles), folder)?;
+        let opened = Self::open(Arc::new(DiskFiles), folder)?;
         folder::close_to_others(folder)?;
         Ok(opened)
     }

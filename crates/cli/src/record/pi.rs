@@ -10,7 +10,7 @@ use std::{
 
 use afterimage::{
     json::{self, Object, ObjectExt, Value},
-    log::{PrivateFiles, write_atomic},
+    log::{DiskFiles, write_atomic},
 };
 
 use super::{
@@ -106,7 +106,7 @@ impl Overlay {
         let over = builder.tempdir().map_err(failed)?;
         overlay::link_all(&folder, over.path(), MODELS).map_err(failed)?;
         let text = Value::from(models).to_string();
-        write_atomic(&PrivateFiles, over.path().join(MODELS), text.as_bytes())?;
+        write_atomic(&DiskFiles, over.path().join(MODELS), text.as_bytes())?;
         let over = OverlayFolder { over, folder };
         over.note_user(std::process::id());
         Ok(over)

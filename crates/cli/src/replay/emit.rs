@@ -1,12 +1,18 @@
 //! Every request that was replayed, each in a file.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
-use afterimage::{export::Form, json::Object, replay::ReplayedTurn, window::Budget};
+use afterimage::{
+    export::Form,
+    json::Object,
+    log::{self, DiskFiles},
+    replay::ReplayedTurn,
+    window::Budget,
+};
 
 use crate::{
     failure::{Failure, Outcome, Stop},
@@ -45,7 +51,7 @@ impl Emitter {
         lens: &Lens,
     ) -> Outcome<Self> {
         let refused = |error: &io::Error| refused(directory, error);
-        fs::create_dir_all(directory).map_err(|error| refused(&error))?;
+        log::create_dirs(&DiskFiles, directory)?;
         let mut there = fs::read_dir(directory).map_err(|error| refused(&error))?;
         if there.next().is_some() {
             let failure = Failure::new("the directory is not empty").file(directory);
@@ -85,7 +91,7 @@ impl Emitter {
             let path = format!("{}/{folder}/{turn:05}.json", plain(policy));
             let whole = self.directory.join(&path);
             if let Some(parent) = whole.parent() {
-                fs::create_dir_all(parent).map_err(|error| refused(parent, &error))?;
+                log::create_dirs(&DiskFiles, parent)?;
             }
             let mut text = request.value().to_string();
             text.push('\n');
@@ -114,7 +120,7 @@ impl Emitter {
 }
 
 fn new_file(path: &Path) -> Outcome<File> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let file = log::private_options().write(true).create_new(true).open(path);
     file.map_err(|error| refused(path, &error))
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::when::When;
-use crate::args::{Coloring, Pricing};
+use crate::args::{Coloring, Pricing, Redaction};
 
 pub(crate) const WORDS: &str = "\
 Example: afterimage sessions --since 3d --project harbour
@@ -48,11 +48,13 @@ pub(crate) struct Sessions {
     #[arg(long)]
     pub(crate) no_index: bool,
     /// Print nothing but the path of each session's file, one a line
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "redact", "redact_rules", "redact_report"])]
     pub(crate) paths: bool,
     /// Print one JSON object per session
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redaction: Redaction,
     #[command(flatten)]
     pub(crate) pricing: Pricing,
     #[command(flatten)]

@@ -2,8 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, OpenOptions},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -107,17 +106,13 @@ impl Index {
     /// Where another program is writing it just now, nothing is written: the next run does.
     pub(super) fn save(&mut self) -> log::Result<()> {
         let (Some(folder), Some(path)) = (self.folder.clone(), self.path()) else { return Ok(()) };
-        let failed = |error| log::Error::io(error, "cannot create the folder").in_file(&folder);
-        create_private_folder(&folder).map_err(failed)?;
+        log::create_dirs(&DiskFiles, &folder)?;
         let Some(_lock) = lock(&folder)? else { return Ok(()) };
         for (key, entry) in self.read() {
             if !self.updated.contains(&key) && !is_gone(&key) {
                 self.entries.insert(key, entry);
             }
         }
-        let mut temporary = path.clone().into_os_string();
-        temporary.push(".tmp");
-        create_private(Path::new(&temporary));
         write_atomic(&DiskFiles, &path, &self.bytes()?)?;
         self.updated.clear();
         self.is_damaged = false;
@@ -164,7 +159,6 @@ fn is_gone(path: &str) -> bool {
 
 /// The lock of the folder; `None` where another program keeps it.
 fn lock(folder: &Path) -> log::Result<Option<DirLock>> {
-    create_private(&folder.join("lock"));
     let holder = Holder::new("afterimage").noting("writes the index of sessions");
     for _ in 0..TRIES {
         match DirLock::acquire(&DiskFiles, folder, &holder) {
@@ -173,23 +167,4 @@ fn lock(folder: &Path) -> log::Result<Option<DirLock>> {
         }
     }
     Ok(None)
-}
-
-/// Creates a folder, and those above it, that only the user can look into.
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Creates a file that only the user can read, where there is none.
-fn create_private(path: &Path) {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Where it is there, or cannot be made, what opens it next says so.
-    drop(options.open(path));
 }

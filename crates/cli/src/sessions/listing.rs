@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage::{session::archive::ArchivedTranscript, transcript::subagent_files};
+use afterimage::{
+    redact::Redactor, session::archive::ArchivedTranscript, transcript::subagent_files,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
@@ -36,6 +38,7 @@ pub(super) struct Candidate {
 }
 
 /// A session, and what is known of it.
+#[derive(Clone)]
 pub(super) struct Listed {
     pub(super) path: PathBuf,
     pub(super) stamp: Stamp,
@@ -48,6 +51,25 @@ impl Listed {
     pub(super) fn at(&self) -> i64 {
         let ended = self.summary.as_ref().and_then(|summary| summary.ended);
         ended.unwrap_or_else(|| self.stamp.modified_millis())
+    }
+
+    /// Takes the secrets out of what is shown of it.
+    pub(super) fn redact(&mut self, redactor: &mut Redactor) {
+        let path = self.path.display().to_string();
+        self.path = redactor.text(&path, "the path of a file").into_owned().into();
+        let Some(summary) = &mut self.summary else { return };
+        let models = summary.models.iter_mut().filter_map(|of| of.model.as_mut());
+        let names = summary.project.iter_mut().chain(&mut summary.session).chain(models);
+        for name in names {
+            *name = redactor.text(name, "the name of a session, a project or a model").into_owned();
+        }
+        if let Some(first) = &mut summary.first {
+            // Words that were cut may end within a secret.
+            first.text = match first.text.strip_suffix('…') {
+                Some(cut) => redactor.cut_body(cut, "first words").into_owned() + "…",
+                None => redactor.text(&first.text, "first words").into_owned(),
+            };
+        }
     }
 
     /// The folder that it worked in, else the one that its file is in.

@@ -1,0 +1,194 @@
+//! A text as rules read it: colour codes, controls and characters without width cut no secret in
+//! two, and what is written out (`%3D`, `\u0022`, `&quot;`) is what it stands for.
+
+use std::{borrow::Cow, ops::Range};
+
+use regex_automata::{Input, meta::Regex};
+
+use super::expression::{Compiler, compile_all};
+use crate::Result;
+
+/// What is shown nowhere, also written out, and an escape that broke off at the end of a text.
+const HIDDEN: &str = concat!(
+    r"(?:[\x1b\x{241b}]|\^\[|\\+(?:x1[bB]|u001[bB]|u\{1[bB]\}|033|e))",
+    r"(?:\[[0-9;:?]*(?:[A-Za-z]|$)|\][^\x07\x1b\\\n]*(?:\x07|\x1b\\|\\+(?:a|x07|u0007)|$)|[()][A-Z0-9])",
+    r"|\x{9b}[0-9;:?]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]",
+    r"|[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]",
+    r"|<U\+[0-9A-F]{4}>|\\+u(?:001[bB]|200[b-fB-F]|20[26][0-9a-eA-E]|[fF][eE][fF][fF]|00[aA][dD])",
+    r"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$"
+);
+
+/// Signs that separate or quote, written out.
+const SPELT: &str = concat!(
+    r"(?:%(?:25)*|\\+(?:u00|x))(?:0[9AaDd]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Db-d]|7[B-Db-d])",
+    r"|&(?:quot|apos|lt|gt|amp|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});|\\+/|=3[Dd]"
+);
+
+/// What is written out in any way, at the end of what stands before a token.
+const ESCAPE: &str = concat!(
+    r"(?:(?:%(?:25)*|=|\\+x)[0-9A-Fa-f]{2}|\\+(?:[abefnrtv0]|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}",
+    r"|U[0-9A-Fa-f]{8}|[0-7]{3}))$"
+);
+
+/// Letters of base64 in a row.
+const RUN: &str = r"[A-Za-z0-9+/=]{16,}";
+
+/// An escape is not longer.
+const LONGEST_ESCAPE: usize = 16;
+
+/// The expressions by which texts are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    odd: Regex,
+    escape: Regex,
+    run: Regex,
+}
+
+impl Reading {
+    pub(super) fn new() -> Result<Self> {
+        let mut compiler = Compiler::new();
+        let [hidden, spelt] = [HIDDEN, SPELT].map(|of| compiler.compile("signs", of));
+        let odd = compile_all(&[&hidden?.text, &spelt?.text])?;
+        let escape = compiler.compile("escapes", ESCAPE)?.regex;
+        Ok(Self { odd, escape, run: compiler.compile("runs", RUN)?.regex })
+    }
+
+    /// Letters of base64 in a row that are no word: capitals, small ones and digits.
+    pub(super) fn runs(&self, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+        let runs = self.run.find_iter(Input::new(text).range(range)).map(|run| run.range());
+        let is_mixed = |run: &Range<usize>| {
+            let has = |is: fn(&u8) -> bool| {
+                text.as_bytes().get(run.clone()).is_some_and(|run| run.iter().any(is))
+            };
+            has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+        };
+        runs.filter(is_mixed).collect()
+    }
+
+    /// A text without what is hidden, and as that with what is written out in its place, where
+    /// anything is. O(text).
+    pub(super) fn views<'t>(&self, text: &'t str) -> (View<'t>, Option<View<'t>>) {
+        let (mut shown, mut spelt) = (View::of(text), None);
+        for odd in self.odd.find_iter(text) {
+            let sign = match odd.pattern().as_usize() {
+                0 => None,
+                _ => text.get(odd.range()).map(sign),
+            };
+            if sign.is_some() {
+                spelt.get_or_insert_with(|| shown.clone());
+            }
+            spelt.iter_mut().for_each(|view| view.replace(text, odd.range(), sign));
+            if sign.is_none() {
+                shown.replace(text, odd.range(), None);
+            }
+        }
+        shown.finish(text);
+        spelt.iter_mut().for_each(|view| view.finish(text));
+        (shown, spelt)
+    }
+
+    /// Whether what stands in a range of a view is not a part of a longer word. Escapes and what is
+    /// hidden part words; `from` is where the text begins as rules see it.
+    pub(super) fn is_apart(&self, view: &View<'_>, range: &Range<usize>, from: usize) -> bool {
+        self.begins(view, range.start, from)
+            && (view.is_seam(range.end)
+                || !view.after(range.end).starts_with(|c: char| c.is_ascii_alphanumeric()))
+    }
+
+    pub(super) fn begins(&self, view: &View<'_>, start: usize, from: usize) -> bool {
+        let before = view.text.get(from..start).unwrap_or_default();
+        if view.is_seam(start) || !before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+            return true;
+        }
+        let last = before.len().saturating_sub(LONGEST_ESCAPE);
+        let last = (last..before.len()).find_map(|at| before.get(at..));
+        last.is_some_and(|last| self.escape.is_match(last))
+    }
+}
+
+/// The sign that is written out.
+fn sign(written: &str) -> char {
+    let number = |digits: &str, base| u8::from_str_radix(digits, base).map_or(' ', char::from);
+    match written.trim_start_matches('&').trim_end_matches(';') {
+        "quot" => '"',
+        "apos" => '\'',
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        slash if slash.ends_with('/') => '/',
+        decimal if decimal.starts_with('#') && !decimal.starts_with("#x") => {
+            number(decimal.trim_start_matches('#'), 10)
+        }
+        hex => number(hex.get(hex.len().saturating_sub(2)..).unwrap_or_default(), 16),
+    }
+}
+
+/// A text as it is read, and where each part of it stands in the text.
+#[derive(Clone, Debug)]
+pub(super) struct View<'t> {
+    pub(super) text: Cow<'t, str>,
+    /// Where each part begins here, and where it stands in the text. None where both are one.
+    parts: Vec<(usize, Range<usize>)>,
+    /// How much of the text is here.
+    taken: usize,
+    /// Whether the text broke off.
+    pub(super) is_cut: bool,
+}
+
+impl<'t> View<'t> {
+    /// A text as it is.
+    pub(super) fn of(text: &'t str) -> Self {
+        Self { text: Cow::Borrowed(text), parts: Vec::new(), taken: 0, is_cut: false }
+    }
+
+    fn replace(&mut self, text: &str, range: Range<usize>, sign: Option<char>) {
+        if self.parts.is_empty() {
+            self.text = Cow::Owned(String::with_capacity(text.len()));
+        }
+        self.take(text, range.start);
+        let here = self.text.to_mut();
+        if let Some(sign) = sign {
+            self.parts.push((here.len(), range.clone()));
+            here.push(sign);
+        }
+        self.taken = range.end;
+    }
+
+    fn take(&mut self, text: &str, end: usize) {
+        let here = self.text.to_mut();
+        self.parts.push((here.len(), self.taken..end));
+        here.push_str(text.get(self.taken..end).unwrap_or_default());
+    }
+
+    fn finish(&mut self, text: &str) {
+        if !self.parts.is_empty() {
+            self.take(text, text.len());
+        }
+    }
+
+    /// What stands from a place on.
+    pub(super) fn after(&self, start: usize) -> &str {
+        self.text.get(start..).unwrap_or_default()
+    }
+
+    /// Whether the text has something else at a place.
+    fn is_seam(&self, at: usize) -> bool {
+        self.parts.binary_search_by_key(&at, |(start, _)| *start).is_ok()
+    }
+
+    /// Where in the text a range stands, with what is hidden in it. O(log parts).
+    pub(super) fn range(&self, range: Range<usize>) -> Range<usize> {
+        let part = |count: usize| count.checked_sub(1).and_then(|at| self.parts.get(at));
+        let first = part(self.parts.partition_point(|(start, _)| *start <= range.start));
+        let next = self.parts.partition_point(|(start, _)| *start < range.end);
+        let (Some((first, of_first)), Some((last, of_last))) = (first, part(next)) else {
+            return range;
+        };
+        let start = of_first.start + (range.start - first);
+        let length = self.parts.get(next).map_or(self.text.len(), |(start, _)| *start) - last;
+        // A sign is shorter than what it is written as.
+        let is_sign = length != of_last.len();
+        let end = if is_sign { of_last.end } else { of_last.start + (range.end - last) };
+        start..end.max(start)
+    }
+}
