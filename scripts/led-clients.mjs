@@ -35,7 +35,8 @@ const qwen = (home) => put(join(home, ".qwen/settings.json"), { security: { auth
 const opencode = (home, options) => put(join(home, ".config/opencode/opencode.json"), { autoupdate: false, share: "disabled", model: "local/m", small_model: "local/m", provider: { local: { npm: "@ai-sdk/openai-compatible", options, models: { m: { limit: { context: 128000, output: 4096 } } } } } });
 
 // Each agent: its package, and ways to lead it. A way says what it puts into the user's folder and into
-// that of the work, its environment, the options of the recorder, and whether the recorder can lead it.
+// that of the work, its environment, the options of the recorder, whether the recorder can lead it, and
+// whether it reaches loopback beside a proxy.
 const clients = {
   aider: { pip: "aider-chat", ways: {
     variable: (base) => ({ command: aider, env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
@@ -55,8 +56,8 @@ const clients = {
     configuration: (base, home) => (put(join(home, ".config/io.datasette.llm/extra-openai-models.yaml"), `- model_id: local\n  model_name: m\n  api_base: ${base}/v1\n  api_key_name: x\n`), { command: [pip("llm", "llm"), "-m", "local", "--key", "x", prompt], env: {}, isLed: false }),
   } },
   qwen: { npm: "@qwen-code/qwen-code", bin: "qwen", ways: {
-    variable: (base, home) => (qwen(home), { command: [npm("qwen", "qwen"), "-y", "-p", prompt], env: { OPENAI_API_KEY: "x", OPENAI_MODEL: "m", OPENAI_BASE_URL: `${base}/v1` } }),
-    "~/.qwen/.env": (base, home) => (qwen(home), put(join(home, ".qwen/.env"), `OPENAI_API_KEY=x\nOPENAI_BASE_URL="${base}/v1"\nOPENAI_MODEL=m\n`), { command: [npm("qwen", "qwen"), "-y", "-p", prompt], env: {} }),
+    variable: (base, home) => (qwen(home), { command: [npm("qwen", "qwen"), "-y", "-p", prompt], env: { OPENAI_API_KEY: "x", OPENAI_MODEL: "m", OPENAI_BASE_URL: `${base}/v1` }, isProxied: false }),
+    "~/.qwen/.env": (base, home) => (qwen(home), put(join(home, ".qwen/.env"), `OPENAI_API_KEY=x\nOPENAI_BASE_URL="${base}/v1"\nOPENAI_MODEL=m\n`), { command: [npm("qwen", "qwen"), "-y", "-p", prompt], env: {}, isProxied: false }),
   } },
   claude: { npm: "@anthropic-ai/claude-code", bin: "claude", ways: {
     variable: (base) => ({ command: [npm("claude", "claude"), "-p", prompt], env: { ...anthropic, ANTHROPIC_BASE_URL: base } }),
@@ -88,6 +89,15 @@ const clients = {
     configuration: (base, home) => (put(join(home, ".continue/config.yaml"), `name: local\nversion: 0.0.1\nschema: v1\nmodels:\n  - name: m\n    provider: openai\n    model: m\n    apiBase: ${base}/v1\n    apiKey: x\n    roles: [chat]\n`), { command: [npm("continue", "cn"), "--config", join(home, ".continue/config.yaml"), "-p", prompt], env: { CONTINUE_TELEMETRY_ENABLED: "0" }, isLed: false }),
   } },
 };
+
+/** Puts a Node before all others that the newest agents run on, where this one is older. */
+function installNode() {
+  const bin = join(root, "node/node_modules/node/bin");
+  if (Number(process.versions.node.split(".")[0]) >= 24) return;
+  put(join(root, "node/package.json"), '{"private":true}');
+  if (!existsSync(bin)) spawnSync("npm", ["install", "--no-audit", "--no-fund", "node@24"], { cwd: join(root, "node"), stdio: "ignore" });
+  if (existsSync(bin)) process.env.PATH = `${bin}:${process.env.PATH}`;
+}
 
 /** Installs an agent. Gives its version, or none where that fails. */
 function install(name, { npm: ofNpm, pip: ofPip, bin }) {
@@ -180,6 +190,7 @@ function run(command, cwd, env) {
 
 /** A body without what differs from run to run. */
 const settled = ({ body }) => body.toString()
+  .replace(/"client_metadata":(\{.*?\})(?=[,}])/, (_, metadata) => metadata.split(",").map((pair) => pair.replace(/[{}]/g, "")).sort().join(","))
   .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{16,64}\b/g, "ID")
   .replace(/(direct|record)(ed)?\b/g, "RUN")
   .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d:\d\d|\d{10,}/g, "TIME")
@@ -191,9 +202,9 @@ async function runOnce(scratch, base, way, isRecorded) {
   const [home, work] = [join(folder, "home"), join(folder, "work")];
   [home, work].forEach((path) => mkdirSync(path, { recursive: true }));
   (received = []), (hosts = new Set());
-  const { before, command, env, options = [], isLed = true, isListed = true } = way(base, home, work);
+  const { before, command, env, options = [], isLed = true, isListed = true, isProxied = true } = way(base, home, work);
   const proxy = `http://127.0.0.1:${trap.address().port}`;
-  const away = Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [[name, proxy], [name.toLowerCase(), proxy]]));
+  const away = isProxied && Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [[name, proxy], [name.toLowerCase(), proxy]]));
   const all = { PATH: process.env.PATH, HOME: home, LANG: "C.UTF-8", TERM: "dumb", TMPDIR: folder, ...away, NO_PROXY: "127.0.0.1,localhost", no_proxy: "127.0.0.1,localhost", ...env };
   if (before) await run(before, work, all);
   const recording = join(folder, "recording");
@@ -213,7 +224,12 @@ function judge(direct, recorded) {
   const more = [...recorded.hosts].filter((host) => !direct.hosts.has(host));
   if (more.length > 0) wrong.push(`goes to ${more}`);
   const first = direct.received.map(settled);
-  const differs = recorded.received.filter((of) => !first.includes(settled(of))).length;
+  const others = recorded.received.map(settled).filter((of) => !first.includes(of));
+  const differs = others.length;
+  if (differs > 0 && process.env.LED_CLIENTS_VERBOSE) {
+    const at = [...others[0]].findIndex((char, at) => char !== first[0][at]);
+    console.log([others[0], first[0]].map((of) => JSON.stringify(of.slice(Math.max(0, at - 80), at + 80))).join("\n"));
+  }
   if (recorded.received.length === 0) wrong.push("its provider got nothing");
   else if (differs > 0) wrong.push(`${differs} of ${recorded.received.length} bodies differ`);
   const bodies = recorded.received.map(({ body }) => body);
@@ -228,12 +244,15 @@ function judge(direct, recorded) {
 const asked = process.argv.slice(3).filter((name) => name in clients);
 const chosen = Object.entries(clients).filter(([name]) => asked.length === 0 || asked.includes(name));
 if (!process.env.LED_CLIENTS_ALONE) {
+  installNode();
   const versions = Object.fromEntries(chosen.map(([name, client]) => [name, install(name, client)]));
   const env = { ...process.env, LED_CLIENTS: root, LED_CLIENTS_ALONE: JSON.stringify(versions) };
   const again = [process.execPath, process.argv[1], program, ...asked];
-  const canBeAlone = spawnSync("unshare", ["-rn", "sh", "-c", "ip link set lo up"], { stdio: "ignore" }).status === 0;
+  // Daemons that agents leave behind end with the namespace of their processes.
+  const alone = ["-rnpf", "--mount-proc", "--kill-child", "sh", "-c"];
+  const canBeAlone = spawnSync("unshare", [...alone, "ip link set lo up"], { stdio: "ignore" }).status === 0;
   if (!canBeAlone) console.log("the system gives no network of its own: what passes by the proxy is not seen");
-  const command = canBeAlone ? ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$0" "$@"', ...again] : again;
+  const command = canBeAlone ? ["unshare", ...alone, 'ip link set lo up && exec "$0" "$@"', ...again] : again;
   process.exit(spawnSync(command[0], command.slice(1), { env, stdio: "inherit" }).status ?? 1);
 }
 
@@ -251,6 +270,12 @@ for (const [name, { ways }] of chosen) {
     const scratch = mkdtempSync(join(tmpdir(), "led-"));
     const direct = await runOnce(scratch, base, of, false);
     const recorded = await runOnce(scratch, base, of, true);
+    // What an agent asks beside its model comes at some time, or not before its end.
+    const isNew = (host) => !direct.hosts.has(host);
+    for (let tries = 0; tries < 4 && [...recorded.hosts].some(isNew); tries += 1) {
+      rmSync(join(scratch, "direct"), { recursive: true, force: true });
+      (await runOnce(scratch, base, of, false)).hosts.forEach((host) => direct.hosts.add(host));
+    }
     const wrong = judge(direct, recorded);
     const right = recorded.isLed ? "same hosts, same bodies" : "same hosts, same bodies; says how it is led";
     failures += wrong.length > 0;

@@ -86,6 +86,23 @@ pub(super) fn arguments(
     Ok([plain(options), added, plain(files)].into_iter().flatten().collect())
 }
 
+/// The base URLs that its files name, where nobody knows its arguments.
+pub(super) fn named(facts: &Facts) -> Vec<NamedBase> {
+    let mut named = Vec::new();
+    for folder in folders() {
+        let path = folder.join(".env");
+        named.extend(read(&path).iter().flat_map(|text| in_env_file(facts, &path, text)));
+        let path = folder.join(".aider.conf.yml");
+        let text = read(&path).unwrap_or_default();
+        if text.contains("openai-api-base") || text.contains("set-env") {
+            let (variable, origin) = (VARIABLE.to_owned(), path.display().to_string());
+            named.push(NamedBase { variable, value: None, origin, is_forced: true });
+        }
+    }
+    named.iter_mut().for_each(|of| of.is_forced = true);
+    named
+}
+
 fn plain_base(before: &str, route: &str) -> Argument {
     Argument::Pieces(vec![Piece::Text(before.to_owned()), Piece::PlainBase(route.to_owned())])
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    aider,
     facts::{ClientFacts, EnvFiles, Facts},
     scene::{Scene, read},
 };
@@ -82,6 +83,9 @@ pub(super) fn of_any(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     found.extend(in_texts(facts, scene));
     for client in &scene.clients {
         found.extend(of_client(facts, client, scene));
+        if client.is_led_by_arguments() {
+            found.extend(aider::named(facts));
+        }
     }
     found
 }

@@ -66,6 +66,11 @@ impl ClientFacts {
     pub(super) fn takes_no_variable(&self) -> bool {
         matches!(self.name.as_str(), "codex" | "pi")
     }
+
+    /// Whether arguments alone lead it.
+    pub(super) fn is_led_by_arguments(&self) -> bool {
+        self.name == "aider"
+    }
 }
 
 /// Where a client looks for a `.env` file.
@@ -153,9 +158,11 @@ impl Facts {
 
     /// The issuer whose form a key has, where that is another one than this provider.
     pub(super) fn foreign_issuer(&self, provider: &str, key: &str) -> Option<&str> {
-        let has_form = |form: &str| Regex::new(form).is_ok_and(|form| form.is_match(key));
-        let issuer = self.keys.iter().find(|(_, form)| has_form(form))?.0;
-        (issuer != provider).then_some(issuer)
+        let has_form = |form: &String| Regex::new(form).is_ok_and(|form| form.is_match(key));
+        if self.keys.get(provider).is_some_and(has_form) {
+            return None;
+        }
+        self.keys.iter().find(|(_, form)| has_form(form)).map(|(issuer, _)| issuer.as_str())
     }
 }
 
@@ -229,6 +236,8 @@ mod tests {
             ("openai", "dummy", None),
             ("anthropic", "sk-proj-abc", Some("openai")),
             ("anthropic", "sk-ant-oat01-abc", None),
+            // It has the form of a proxy's key too.
+            ("anthropic", "sk-ant-api03-abcdefghijkl", None),
             ("anthropic", "AIzaSyA", Some("Google")),
         ] {
             assert_eq!(facts.foreign_issuer(provider, key), issuer, "{key}");

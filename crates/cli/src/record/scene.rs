@@ -37,8 +37,11 @@ impl Scene {
         let mut scene = Self::default();
         let found = scene.follow(facts, &words, MOST_DEPTH);
         // What it finds in its environment then is not what it finds alone.
-        let is_told = |client: &ClientFacts| !scene.is_loaded || client.takes_no_variable();
-        if let Some((client, at)) = found.filter(|(client, _)| is_told(client)) {
+        let is_told = |client: &ClientFacts, at: Option<usize>| {
+            let is_followed = !scene.is_loaded && (at.is_some() || !client.is_led_by_arguments());
+            is_followed || client.takes_no_variable()
+        };
+        if let Some((client, at)) = found.filter(|(client, at)| is_told(client, *at)) {
             (scene.client, scene.arguments_at) = (Some(client), at);
         }
         scene
@@ -76,6 +79,7 @@ impl Scene {
                 continue;
             }
             self.set_by(rest);
+            self.mention(facts, rest);
             self.places.extend(real);
             self.places.extend(path.clone());
             let text = shell_text(program, path.as_deref(), rest)?;
@@ -100,6 +104,17 @@ impl Scene {
         match found.as_slice() {
             [Some((client, _))] => Some((client, None)),
             _ => None,
+        }
+    }
+
+    /// Takes the clients among the words of a program that may start them. A word behind a long option
+    /// is its value.
+    fn mention(&mut self, facts: &'static Facts, words: &[String]) {
+        let mut is_value = false;
+        for word in words {
+            let client = facts.client(word).filter(|_| !is_value && which(word).is_some());
+            self.clients.extend(client);
+            is_value = word.starts_with("--") && word.len() > 2 && !word.contains('=');
         }
     }
 
@@ -266,9 +281,11 @@ mod tests {
             (&["python3.12", "-m", "aider"], Some("aider"), Some(3)),
             (&["npm", "exec", "--", "@openai/codex"], Some("codex"), Some(4)),
             (&["nohup", "nice", "-n", "5", "gemini"], Some("gemini"), Some(5)),
-            (&["sh", "-c", "exec aider \"$@\""], Some("aider"), None),
-            (&["bash", "-lc", "# note\nset -e\nuv run aider"], Some("aider"), None),
+            (&["sh", "-c", "exec qwen \"$@\""], Some("qwen"), None),
+            (&["bash", "-lc", "# note\nset -e\nuv run mini"], Some("mini"), None),
             (&["sh", "-c", "A=b qwen -p 'a; b'"], Some("qwen"), None),
+            // Its files win over variables, and a shell takes no arguments for it.
+            (&["sh", "-c", "exec aider \"$@\""], None, None),
             // What else runs there would take what is meant for the client.
             (&["sh", "-c", "cd x && qwen"], None, None),
             (&["python", "agent.py", "--model", "qwen"], None, None),

@@ -294,6 +294,25 @@ fn aider_is_led_over_the_files_that_it_loads_over_its_environment() {
 }
 
 #[test]
+fn aider_behind_something_else_is_refused_where_its_files_name_a_base_url() {
+    for file in ["home/.env", "home/.aider.conf.yml"] {
+        let user = User::new();
+        let name = if file.ends_with("yml") { "openai-api-base: " } else { "OPENAI_API_BASE=" };
+        user.put(file, &format!("{name}http://127.0.0.1:9/v1\n"));
+        for command in [
+            &["sh", "-c", "exec aider"][..],
+            &["sh", "-c", "exec \"$0\"", "aider"],
+            &["sh", "-c", "cd . && aider"],
+            &["xargs", "-n1", "aider"],
+        ] {
+            let refusal = user.refusal(&[], command);
+            assert!(refusal.contains("sets OPENAI_API_BASE"), "{command:?}: {refusal}");
+        }
+        assert_eq!(user.variables(&[], &[], &["agent", "--model", "aider"])[..2], OWN);
+    }
+}
+
+#[test]
 fn codex_is_led_behind_what_starts_it() {
     let user = User::new();
     let found = user.variables(&[], &[], &["env", "A=b", "codex", "exec"]);
