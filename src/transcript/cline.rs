@@ -21,18 +21,12 @@ impl ClineReader {
 
 impl super::Decoder for ClineReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let mut document = match value {
-            Value::Object(document) => document,
-            other => return sink.unknown(line, "no session of Cline", other),
-        };
-        let Some(messages) = take::list(&mut document, "messages") else {
-            return sink.unknown(line, "no list `messages`", document.into());
-        };
-        sink.session(&take::text(&mut document, "sessionId").unwrap_or_else(|| "1".to_owned()));
-        if let Some(system) = take::text(&mut document, "system_prompt") {
+        let Some((document, messages)) = take::document(value, line, sink) else { return };
+        let text = |key: &str| document.get(key).and_then(Value::as_str);
+        sink.session(text("sessionId").unwrap_or("1"));
+        if let Some(system) = text("system_prompt") {
             chat::system_prompt(system.into(), line, sink);
         }
-        document.keys().for_each(|key| sink.skip(key));
         for message in messages {
             match message {
                 Value::Object(message)
@@ -109,7 +103,7 @@ mod tests {
                 result - - "b" <- {"type":"text"}
             environment -
               unknown (a number is no message) 5
-            messages 4, calls 1, results 2, sessions 1, unknown 1, skipped {"version": 1}
+            messages 4, calls 1, results 2, sessions 1, unknown 1, skipped {"sessionId": 1, "system_prompt": 1, "version": 1}
             "#,
         );
     }

@@ -1,9 +1,9 @@
 use std::fmt;
 
 use super::{
-    Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot, frames,
-    gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code,
-    responses, swe_agent, tau_bench, toolbench, wire,
+    Decoder, anthropic, chat, claude_code, claude_web, cline, codex, copilot, frames, gemini, har,
+    inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses, swe_agent,
+    tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -123,9 +123,6 @@ formats! {
     /// Sessions of Cline.
     Cline "cline" by "messages with `modelInfo` or `metrics`, or beside `system_prompt`":
         cline::ClineReader::is_document, never, cline::ClineReader;
-    /// Sessions of Continue.
-    Continue "continue" by "an object with a list `history` of objects with `message` and `contextItems`":
-        continue_dev::ContinueReader::is_document, never, continue_dev::ContinueReader;
     /// Results of tau-bench.
     TauBench "tau-bench" by "a list of objects with a list `traj`":
         tau_bench::TauBenchReader::is_document, never, tau_bench::TauBenchReader::default();

@@ -19,16 +19,7 @@ impl MiniSweAgentReader {
 
 impl super::Decoder for MiniSweAgentReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let mut document = match value {
-            Value::Object(document) => document,
-            other => return sink.unknown(line, "no mini-swe-agent trajectory", other),
-        };
-        let Some(messages) = take::list(&mut document, "messages") else {
-            return sink.unknown(line, "no list `messages`", document.into());
-        };
-        for key in document.keys() {
-            sink.skip(key);
-        }
+        let Some((_, messages)) = take::document(value, line, sink) else { return };
         for value in messages {
             match value {
                 Value::Object(object)

@@ -33,7 +33,6 @@ mod cline;
 mod codex;
 mod codex_answer;
 mod codex_turns;
-mod continue_dev;
 mod copilot;
 mod copilot_usage;
 mod draft;

@@ -30,15 +30,9 @@ impl OpenCodeReader {
 
 impl super::Decoder for OpenCodeReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let mut document = match value {
-            Value::Object(document) => document,
-            other => return sink.unknown(line, "no export of OpenCode", other),
-        };
-        let name =
-            document.get("info").and_then(|info| info.str_at("id")).unwrap_or("1").to_owned();
-        sink.session(&name);
-        let messages = take::list(&mut document, "messages").unwrap_or_default();
-        document.keys().for_each(|key| sink.skip(key));
+        let Some((document, messages)) = take::document(value, line, sink) else { return };
+        let id = document.get("info").and_then(|info| info.str_at("id"));
+        sink.session(id.unwrap_or("1"));
         for message in messages {
             let Value::Object(mut message) = message else {
                 sink.unknown(line, format!("{} is no message", message.kind()), message);
@@ -57,98 +51,79 @@ impl super::Decoder for OpenCodeReader {
     }
 }
 
-/// A message of the user, or an answer: each step of one is a request of its own.
+/// A message of the user, or an answer, and the results of its calls after it.
 fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
     let is_answer = info.get("role").and_then(Value::as_str) == Some("assistant");
-    let (source, text_type) = if is_answer {
-        (Source::Agent, FacetType::SPEECH)
-    } else {
-        (Source::User, FacetType::EVENT)
-    };
+    let source = if is_answer { Source::Agent } else { Source::User };
     // The answer that holds a summary takes the place of all before it.
     let is_summary = is_answer && info.get("summary").and_then(Value::as_bool) == Some(true);
-    let text_type = if is_summary { FacetType::SUMMARY } else { text_type };
-    let time = info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
-    let reported = usage(info.get("tokens"), info.get("cost"));
+    let text_type = match (is_summary, is_answer) {
+        (true, _) => FacetType::SUMMARY,
+        (_, true) => FacetType::SPEECH,
+        _ => FacetType::EVENT,
+    };
+    let mut draft = FrameDraft::message(source, line);
+    draft.uuid = take::text(&mut info, "id");
+    draft.timestamp = info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
+    draft.compacted = is_summary.then(|| CompactionRecord::of("opencode"));
+    info.put_some("usage", usage(&info));
     info.put_some("model", info.get("modelID").and_then(Value::as_str).map(str::to_owned));
     if info.get("error").is_some() {
         info.put("stopReason", "error");
     }
-    let mut next = FrameDraft::message(source.clone(), line);
-    next.uuid = take::text(&mut info, "id");
-    next.compacted = is_summary.then(|| CompactionRecord::of("opencode"));
-    let (mut steps, mut results) = (Vec::new(), Vec::new());
+    draft.payload = info;
+    let mut results = FrameDraft::record(Source::Environment, line);
+    results.timestamp.clone_from(&draft.timestamp);
     for value in parts {
-        let Value::Object(mut part) = value else {
-            next.facets.push(parts::opaque("part", value));
-            continue;
-        };
-        let kind = part.get("type").and_then(Value::as_str).unwrap_or("part").to_owned();
-        match kind.as_str() {
-            "text" | "reasoning"
-                if part.get("text").is_some_and(|text| text.as_str().is_some()) =>
-            {
+        let kind = value.str_at("type").unwrap_or("part").to_owned();
+        let is_text = value.str_at("text").is_some();
+        match (kind.as_str(), value) {
+            // What the client shows to people alone.
+            ("text", value) if value.get("ignored").and_then(Value::as_bool) == Some(true) => {
+                sink.skip("ignored text");
+            }
+            ("text" | "reasoning", Value::Object(mut part)) if is_text => {
                 let text = take::text(&mut part, "text").unwrap_or_default();
-                // What the client shows to people alone.
-                if part.get("ignored").and_then(Value::as_bool) == Some(true) {
-                    sink.skip("ignored text");
-                    continue;
-                }
                 let thinks = kind == "reasoning";
                 let of = if thinks { FacetType::THOUGHT } else { text_type.clone() };
-                next.facets.push(with_origin(parts::text(of, text), part.into()));
+                draft.facets.push(with_origin(parts::text(of, text), part.into()));
             }
-            "tool" => {
+            ("tool", Value::Object(part)) => {
                 let (call, result) = tool(part);
-                next.facets.push(call);
-                results.extend(result);
+                draft.facets.push(call);
+                results.facets.extend(result);
             }
-            "file" => next.facets.push(file(part)),
-            "step-finish" => {
-                next.payload.put_some("usage", usage(part.get("tokens"), part.get("cost")));
-                steps.push((
-                    std::mem::replace(&mut next, FrameDraft::record(source.clone(), line)),
-                    std::mem::take(&mut results),
-                ));
+            ("file", value) => draft.facets.push(file(value)),
+            ("step-start" | "step-finish" | "snapshot" | "patch" | "retry" | "compaction", _) => {
+                sink.skip(&kind);
             }
-            "step-start" | "snapshot" | "patch" | "retry" | "compaction" => sink.skip(&kind),
-            kind => next.facets.push(parts::opaque(kind, part.into())),
+            (kind, value) => draft.facets.push(parts::opaque(kind, value)),
         }
     }
-    if steps.is_empty() || !next.facets.is_empty() {
-        next.payload.put_some("usage", reported.filter(|_| steps.is_empty()));
-        steps.push((next, results));
-    }
-    for (mut step, results) in steps {
-        step.timestamp.clone_from(&time);
-        for (key, value) in &info {
-            if !step.payload.contains_key(key) {
-                step.payload.put(key, value.clone());
-            }
-        }
-        sink.push(step);
-        if !results.is_empty() {
-            let draft = FrameDraft::record(Source::Environment, line);
-            sink.push(FrameDraft { facets: results, timestamp: time.clone(), ..draft });
-        }
+    sink.push(draft);
+    if !results.facets.is_empty() {
+        sink.push(results);
     }
 }
 
 /// The usage in the names of those whose input leaves out what the cache served; the output leaves out
 /// the reasoning.
-fn usage(tokens: Option<&Value>, cost: Option<&Value>) -> Option<Value> {
-    let tokens = tokens?;
+fn usage(info: &Object) -> Option<Value> {
+    let tokens = info.get("tokens")?;
     let mut usage = Object::new();
     let cache = |key: &str| tokens.get("cache").and_then(|cache| cache.get(key)).cloned();
-    let output = tokens.get("output").and_then(Value::as_u64);
-    let reasoning = tokens.get("reasoning").and_then(Value::as_u64);
-    let whole = output.map(|output| output.saturating_add(reasoning.unwrap_or(0)));
+    let reasoning = tokens.get("reasoning");
+    let more = reasoning.and_then(Value::as_u64).unwrap_or(0);
+    let output = tokens.get("output").map(|output| match output.as_u64() {
+        Some(output) => output.saturating_add(more).into(),
+        None => output.clone(),
+    });
     usage.put_some("input", tokens.get("input").cloned());
-    usage.put_some("output", whole.map(Value::from).or_else(|| tokens.get("output").cloned()));
-    usage.put_some("reasoning", tokens.get("reasoning").cloned());
+    usage.put_some("output", output);
+    usage.put_some("reasoning", reasoning.cloned());
     usage.put_some("cacheRead", cache("read"));
     usage.put_some("cacheWrite", cache("write"));
-    usage.put_some("cost", cost.cloned());
+    usage.put_some("cost", info.get("cost").cloned());
     Some(usage.into())
 }
 
@@ -163,11 +138,7 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
     let files = take::list(&mut state, "attachments").unwrap_or_default();
     let result = said.map(|text| {
         let mut facet = parts::result(id, Some(name), text, failed);
-        let shown = |value| match value {
-            Value::Object(part) => file(part),
-            other => parts::opaque("file", other),
-        };
-        facet.children = files.into_iter().map(shown).collect();
+        facet.children = files.into_iter().map(file).collect();
         facet
     });
     part.put("state", state);
@@ -175,13 +146,11 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
 }
 
 /// A file: an image, or something that is kept whole.
-fn file(part: Object) -> Facet {
-    let text = |key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
-    match (text("mime"), text("url")) {
-        (Some(kind), Some(url)) if kind.starts_with("image/") => {
-            parts::image(Some(&kind), Some(&url), part.into())
-        }
-        _ => parts::opaque("file", part.into()),
+fn file(part: Value) -> Facet {
+    let url = part.str_at("url").map(str::to_owned);
+    match part.str_at("mime").map(str::to_owned) {
+        Some(kind) if kind.starts_with("image/") => parts::image(Some(&kind), url.as_deref(), part),
+        _ => parts::opaque("file", part),
     }
 }
 
@@ -190,17 +159,17 @@ mod tests {
     use super::super::sample::check;
 
     #[test]
-    fn each_step_of_an_answer_has_its_usage_and_its_results() {
+    fn parts_are_what_was_said_called_and_given() {
         check(
             r#"{"info": {"id": "ses"}, "messages": [
                  {"info": {"role": "user", "id": "m1", "time": {"created": 5}}, "parts": [{"type": "text", "text": "Look"}, {"type": "text", "text": "hid", "ignored": true},
                    {"type": "file", "mime": "image/png", "url": "data:image/png;base64,AAAA"}]},
-                 {"info": {"role": "assistant", "modelID": "q", "tokens": {"input": 9}}, "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "Hm"},
+                 {"info": {"role": "assistant", "modelID": "q", "cost": 0, "tokens": {"input": 7, "output": 2, "reasoning": 1, "cache": {"read": 3, "write": 0}}},
+                  "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "Hm"},
                    {"type": "tool", "tool": "bash", "callID": "c1", "state": {"status": "completed", "input": {"c": 1}, "output": "a.txt"}},
-                   {"type": "step-finish", "tokens": {"input": 7, "output": 2, "reasoning": 1, "cache": {"read": 3, "write": 0}}, "cost": 0},
                    {"type": "tool", "tool": "bash", "callID": "c2", "state": {"status": "error", "input": {}, "error": "no"}},
                    {"type": "tool", "tool": "bash", "callID": "c3", "state": {"status": "running", "input": {}}},
-                   {"type": "novel", "x": 1}]},
+                   {"type": "novel", "x": 1}, {"type": "step-finish"}]},
                  {"info": {"role": "assistant", "summary": true}, "parts": [{"type": "text", "text": "So far"}]},
                  {"info": {}}, 5]}"#,
             r#"
@@ -209,16 +178,14 @@ mod tests {
             user message m1 5 {"time":{"created":5}}
               event "Look" <- {"type":"text"}
               image "[image/png, 3 bytes]" <- {"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}
-            agent message {"usage":{"input":7,"output":3,"reasoning":1,"cacheRead":3,"cacheWrite":0,"cost":0},"modelID":"q","tokens":{"input":9},"model":"q"}
+            agent message {"modelID":"q","cost":0,"tokens":{"input":7,"output":2,"reasoning":1,"cache":{"read":3,"write":0}},"usage":{"input":7,"output":3,"reasoning":1,"cacheRead":3,"cacheWrite":0,"cost":0},"model":"q"}
               thought "Hm" <- {"type":"reasoning"}
               call bash c1 {"c":1} <- {"type":"tool","state":{"status":"completed"}}
-            environment -
-              result bash c1 "a.txt"
-            agent - {"modelID":"q","tokens":{"input":9},"model":"q"}
               call bash c2 {} <- {"type":"tool","state":{"status":"error"}}
               call bash c3 {} <- {"type":"tool","state":{"status":"running"}}
               opaque "[novel, 22 bytes]" <- {"type":"novel","x":1}
             environment -
+              result bash c1 "a.txt"
               result bash c2 failed "no"
             agent message {"summary":true}
               summary "So far" <- {"type":"text"}
@@ -226,7 +193,7 @@ mod tests {
               unknown (a message without `info` and `parts`) {"info":{}}
             environment -
               unknown (a number is no message) 5
-            messages 3, calls 3, results 2, sessions 1, unknown 2, skipped {"ignored text": 1, "info": 1, "step-start": 1}
+            messages 3, calls 3, results 2, sessions 1, unknown 2, skipped {"ignored text": 1, "info": 1, "step-finish": 1, "step-start": 1}
             "#,
         );
     }

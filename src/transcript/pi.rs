@@ -78,22 +78,29 @@ impl PiReader {
             text.extend(sections.values().filter_map(Value::as_str).map(str::to_owned));
         }
         let text = text.join("\n\n");
-        let names = take::list(&mut message, "toolsRemoved").unwrap_or_default();
-        for name in names.iter().filter_map(Value::as_str) {
+        let tools = self.tools.clone();
+        let removed = take::list(&mut message, "toolsRemoved").unwrap_or_default();
+        for name in removed.iter().filter_map(Value::as_str) {
             self.tools.shift_remove(name);
         }
         for tool in take::list(&mut message, "toolsAdded").unwrap_or_default() {
             let name = tool.str_at("name").unwrap_or_default().to_owned();
             self.tools.insert(name, tool);
         }
-        if self.system.as_ref().is_some_and(|(_, before)| *before == text) {
+        let is_same = self.system.as_ref().is_some_and(|(_, before)| *before == text);
+        if is_same && tools == self.tools {
             return None;
         }
-        message.put("content", text.as_str());
-        let mut draft = chat::message(message, line);
-        let before = self.system.replace((sink.next_frame(), text));
-        draft.edits.extend(before.map(|(frame, _)| (frame, Vec::new())));
-        draft.payload.put("tools", self.tools.values().cloned().collect::<Value>());
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        if !is_same {
+            message.put("content", text.as_str());
+            draft = chat::message(message, line);
+            let before = self.system.replace((sink.next_frame(), text));
+            draft.edits.extend(before.map(|(frame, _)| (frame, Vec::new())));
+        }
+        if !self.tools.is_empty() {
+            draft.payload.put("tools", self.tools.values().cloned().collect::<Value>());
+        }
         Some(draft)
     }
 
@@ -149,7 +156,7 @@ impl super::Decoder for PiReader {
                 return sink.skip("session");
             }
             "message" => match record.shift_remove("message") {
-                Some(Value::Object(inner)) if inner.contains_key("sections") => {
+                Some(Value::Object(inner)) if is_system(&inner) => {
                     let Some(draft) = self.system(inner, line, sink) else {
                         return sink.skip("system");
                     };
@@ -214,6 +221,12 @@ fn described(mut draft: FrameDraft, mut record: Object) -> FrameDraft {
         draft.payload.put("record", record);
     }
     draft
+}
+
+/// Whether a message is a system prompt in text, or in sections.
+fn is_system(message: &Object) -> bool {
+    let is_text = || message.get("content").is_none_or(|content| content.as_array().is_none());
+    message.get("role").and_then(Value::as_str) == Some("system") && is_text()
 }
 
 fn message(mut message: Object, line: u64) -> FrameDraft {

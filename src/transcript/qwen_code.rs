@@ -33,34 +33,20 @@ impl QwenCodeReader {
         has("uuid") && has("sessionId") && is_own
     }
 
-    /// What a record that is no message changes, or shows.
+    /// What a record that is no message changes: from a compression on, other messages stand in the
+    /// place of those before it.
     fn system(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
-        let subtype = record.get("subtype").and_then(Value::as_str);
-        let skipped = subtype.map_or_else(|| "system".to_owned(), |of| format!("system/{of}"));
-        let member = match subtype {
-            Some("chat_compression") => "compressedHistory",
-            Some("agent_bootstrap") => "history",
-            _ => return sink.skip(&skipped),
-        };
+        let subtype = record.get("subtype").and_then(Value::as_str).unwrap_or_default();
+        let skipped = format!("system/{subtype}");
+        let is_compression = subtype == "chat_compression";
         let contents = match record.get_mut("systemPayload") {
-            Some(Value::Object(payload)) => take::list(payload, member),
-            _ => None,
-        };
-        let Some(contents) = contents.filter(|list| !list.is_empty()) else {
-            return sink.skip(&skipped);
-        };
-        if member == "history" {
-            // What was handed to a subagent before its first record.
-            for content in contents {
-                match content {
-                    Value::Object(content) => {
-                        let draft = FrameDraft { is_message: false, ..message(content, line) };
-                        self.push(draft, Object::new(), sink);
-                    }
-                    other => sink.unknown(line, "a message that is no object", other),
-                }
+            Some(Value::Object(payload)) if is_compression => {
+                take::list(payload, "compressedHistory").unwrap_or_default()
             }
-            return;
+            _ => Vec::new(),
+        };
+        if contents.is_empty() {
+            return sink.skip(&skipped);
         }
         let mut summary = Facet::new("", FacetType::SUMMARY, "");
         summary.children = contents.into_iter().flat_map(quoted).collect();

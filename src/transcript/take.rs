@@ -1,6 +1,7 @@
 //! Members of an object, taken out where they are of the type that a format gives them. What is
 //! not stays where it is, so that it is kept with the rest.
 
+use super::sink::Sink;
 use crate::json::{Object, Value};
 
 pub(super) fn list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
@@ -8,6 +9,20 @@ pub(super) fn list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     let list = std::mem::take(list);
     object.shift_remove(key);
     Some(list)
+}
+
+/// The messages of a document, which is what it holds besides; its other members are metadata.
+pub(super) fn document(value: Value, line: u64, sink: &mut Sink) -> Option<(Object, Vec<Value>)> {
+    let Value::Object(mut document) = value else {
+        sink.unknown(line, format!("{} holds no messages", value.kind()), value);
+        return None;
+    };
+    let Some(messages) = list(&mut document, "messages") else {
+        sink.unknown(line, "no list `messages`", document.into());
+        return None;
+    };
+    document.keys().for_each(|key| sink.skip(key));
+    Some((document, messages))
 }
 
 pub(super) fn object(object: &mut Object, key: &str) -> Option<Object> {

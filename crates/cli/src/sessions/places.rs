@@ -69,8 +69,6 @@ pub(super) fn all() -> Vec<Place> {
     places.add_home(QWEN, ".qwen/projects");
     places.add_home("Copilot", ".copilot/session-state");
     places.add_home("Cline", ".cline/data/sessions");
-    places.add_variable("Continue", "CONTINUE_GLOBAL_DIR", "sessions");
-    places.add_home("Continue", ".continue/sessions");
     places.all
 }
 

@@ -21,8 +21,7 @@ const STATE: &str = "state.json";
 
 /// The folder that a session says it worked in: `cwd` in one of the first records.
 pub(super) fn project(file: &Path) -> Option<String> {
-    let of_head = of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file));
-    of_head.or_else(|| of_document(file))
+    of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file))
 }
 
 fn of_head(file: &Path) -> Option<String> {
@@ -62,13 +61,6 @@ fn of_kimi(file: &Path) -> Option<String> {
     let folders = file.ancestors().skip(1).take(3);
     let text = folders.into_iter().find_map(|folder| text_of(&folder.join(STATE), HEAD))?;
     Some(json::read(text.as_bytes()).ok()?.str_at("cwd")?.to_owned())
-}
-
-/// A document says it as a whole: Continue in itself, OpenCode in `info`.
-fn of_document(file: &Path) -> Option<String> {
-    let document = json::read(text_of(file, HEAD)?.as_bytes()).ok()?;
-    let stated = document.str_at("workspaceDirectory");
-    stated.or_else(|| document.get("info")?.str_at("directory")).map(str::to_owned)
 }
 
 /// The text of a file of at most so many bytes.

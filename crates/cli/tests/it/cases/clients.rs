@@ -449,16 +449,16 @@ fn sessions_of_cline_have_results_usage_model_and_times() {
 }
 
 #[test]
-fn exports_of_opencode_and_sessions_of_continue_are_read() {
+fn exports_of_opencode_are_read_and_what_is_not_known_is_refused() {
     if let Some(path) = only("client-opencode-1.18.33", ".json") {
         let found = stats(&path);
         assert_eq!((&found["messages"], &found["toolResults"]), (&8.into(), &4.into()));
         assert_eq!(usage(&path), (9_700, 157, 6));
     }
+    // A session of Continue is refused, and not read as something else.
     if let Some(path) = only("client-continue-1.5.47", ".json") {
-        let found = stats(&path);
-        assert_eq!((&found["messages"], &found["toolResults"]), (&8.into(), &4.into()));
-        assert_eq!(usage(&path), (8_900, 149, 6));
+        let refused = run(&["stats", &path]);
+        assert!(refused.code != Some(0) && refused.err.contains("known format"), "{}", refused.err);
     }
     // A document without messages in it is no trajectory.
     let folder = tempfile::tempdir().unwrap();
