@@ -267,7 +267,7 @@ impl ClaudeCodeReader {
                 continue;
             };
             for facet in facets.iter_mut().filter(|facet| facet.call_id() == Some(id)) {
-                facet.content = CLEARED.to_owned();
+                CLEARED.clone_into(&mut facet.content);
                 facet.children.clear();
             }
             edits.insert(frame, facets.clone());
