@@ -4,9 +4,10 @@ use crate::{
     Result,
     export::PrefixRules,
     id::Millis,
-    request::{Recording, RequestDiff},
+    json::PathElement,
+    request::{Exchange, Recording, RequestDiff, ReshapedContent, reshaped},
     snapshot::Substitution,
-    transcript::Usage,
+    transcript::{AppliedEdit, Usage},
     veil::Source,
 };
 
@@ -70,22 +71,57 @@ pub enum BreakCause {
     /// The requests differ before their end, or in what takes the cache. Its first difference is
     /// that of this one.
     Changed(Box<RequestDiff>),
+    /// The provider cleared something else of this request than of the one before.
+    Edited(Vec<AppliedEdit>),
+    /// They say the same in another form, which this provider's cache counts.
+    Reshaped(ReshapedContent),
     /// They do not, as far as the source tells, and the cache keeps nothing for so long.
     Expired,
+    /// Neither, and the cache served exactly what the request with this number had left, which is
+    /// older than the last: another server answered, or the last write was not there yet.
+    Older(usize),
     /// Neither. What a transcript lacks may have changed: tools, parameters, the system prompt.
     Unknown,
 }
 
 impl BreakCause {
-    /// The name on the wire: `changed`, `expired`, `unknown`.
+    /// The name on the wire: `changed`, `edited`, `reshaped`, `expired`, `older`, `unknown`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Changed(_) => "changed",
+            Self::Edited(_) => "edited",
+            Self::Reshaped(_) => "reshaped",
             Self::Expired => "expired",
+            Self::Older(_) => "older",
             Self::Unknown => "unknown",
         }
     }
+
+    /// The cause in a sentence, without the stop at its end; `None` where the requests differ, which
+    /// the guard names. O(length of the words).
+    pub fn words(&self) -> Option<String> {
+        Some(match self {
+            Self::Changed(_) => return None,
+            Self::Edited(edits) if edits.is_empty() => {
+                "the provider no longer clears what it had cleared".to_owned()
+            }
+            Self::Edited(edits) => {
+                let words: Vec<String> = edits.iter().map(AppliedEdit::words).collect();
+                format!("the provider cleared {}", words.join(" and "))
+            }
+            Self::Reshaped(content) => content.words(),
+            Self::Expired => EXPIRED.to_owned(),
+            Self::Older(number) => format!(
+                "it read exactly what request {number} had left: another server answered, or the \
+                 last write was not there yet"
+            ),
+            Self::Unknown => "unknown: it begins as the request before does".to_owned(),
+        })
+    }
 }
+
+/// Why nothing is served after a long time, for people.
+pub(crate) const EXPIRED: &str = "the cache keeps nothing for so long";
 
 /// What a request leaves in the cache at the least: what it read there and wrote. Who reports no
 /// writes caches the whole request, but for a block that is not full.
@@ -97,10 +133,21 @@ fn left(usage: &Usage, model: Option<&str>) -> u64 {
     }
 }
 
+/// The tokens that a request read anew, by its own report: what the one before it left in the cache,
+/// or the whole request where that is shorter, less what was served. `None` where one of them reports
+/// nothing of its cache. Each has its usage and its model. O(1).
+pub fn lost_tokens((before, model): (&Usage, Option<&str>), usage: &Usage) -> Option<u64> {
+    let (last, first) = (before.runs().last()?, usage.runs().first()?);
+    // Who was broken off before the provider said anything reports zeros.
+    let input = first.input.filter(|input| *input > 0)?;
+    Some(left(last, model).min(input).saturating_sub(first.cache_read?))
+}
+
 /// A request that reported what it left in the cache.
 struct Before {
     number: usize,
-    left: u64,
+    usage: Usage,
+    model: Option<String>,
     lives: u64,
     time: Option<Millis>,
 }
@@ -119,6 +166,8 @@ pub fn broken_caches(
     time: impl Fn(&str) -> Option<Millis>,
 ) -> Result<Vec<BrokenCache>> {
     let mut before: HashMap<Arc<str>, Before> = HashMap::new();
+    // Which request of a session left an entry of this length last.
+    let mut entries: HashMap<(Arc<str>, u64), usize> = HashMap::new();
     let mut broken = Vec::new();
     for exchange in recording.exchanges() {
         // Who was broken off before the provider said anything reports zeros.
@@ -129,19 +178,27 @@ pub fn broken_caches(
         let (Some(first), Some(usage)) = (runs.first(), runs.last()) else { continue };
         let Some(read) = first.cache_read else { continue };
         let now = exchange.time.as_deref().and_then(&time);
+        let model = exchange.model.as_deref();
         let next = Before {
             number: exchange.number,
-            left: left(usage, exchange.model.as_deref()),
-            lives: lifetime(usage, exchange.model.as_deref()),
+            usage: usage.clone(),
+            model: exchange.model.clone(),
+            lives: lifetime(usage, model),
             time: now,
         };
-        let Some(last) = before.insert(Arc::clone(&exchange.session), next) else { continue };
+        let last = before.insert(Arc::clone(&exchange.session), next);
+        let older = entries.get(&(Arc::clone(&exchange.session), read)).copied();
+        // Who reports no writes does not say where its entries end.
+        if usage.cache_write.is_some() {
+            let entry = (Arc::clone(&exchange.session), left(usage, model));
+            entries.insert(entry, exchange.number);
+        }
+        let Some(last) = last else { continue };
         // What was read lives on as long as it did.
         if let Some(next) = before.get_mut(&exchange.session) {
             next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
         }
-        // A shorter request has not more to read than it holds.
-        let lost = last.left.min(first.input.unwrap_or(0)).saturating_sub(read);
+        let lost = lost_tokens((&last.usage, last.model.as_deref()), first).unwrap_or(0);
         if lost == 0 {
             continue;
         }
@@ -152,15 +209,52 @@ pub fn broken_caches(
             // What stands before the messages was served, and nothing else of the cache is held.
             continue;
         }
-        let cause = match changed(recording, last.number, exchange.number)? {
-            Some(diff) => BreakCause::Changed(Box::new(diff)),
+        let numbers = (last.number, exchange.number);
+        let cause = match differs(recording, numbers)? {
+            Some(cause) => cause,
             None if after_ms.is_some_and(|after| after > last.lives) => BreakCause::Expired,
-            None => BreakCause::Unknown,
+            None => older
+                .filter(|of| *of != last.number && read > 0)
+                .map_or(BreakCause::Unknown, BreakCause::Older),
         };
-        let (request, previous) = (exchange.number, last.number);
+        let (previous, request) = numbers;
         broken.push(BrokenCache { request, previous, lost, after_ms, cause });
     }
     Ok(broken)
+}
+
+/// What differs between two requests of a session, as the cache of their provider took them.
+fn differs(recording: &Recording, (from, to): (usize, usize)) -> Result<Option<BreakCause>> {
+    let exchange =
+        |number: usize| number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+    let diff = changed(recording, from, to)?;
+    let (was, is) = (exchange(from), exchange(to));
+    let edits = is.map(|is| is.edits.as_slice()).unwrap_or_default();
+    let count = |edit: &AppliedEdit| (edit.kind.clone(), edit.cleared);
+    if was.is_some_and(|was| was.edits.iter().map(count).ne(edits.iter().map(count))) {
+        // What differs before the first block that is cleared took the cache before the edit could.
+        let both = [recording.cleared(from)?, recording.cleared(to)?];
+        let first = both.iter().flatten().map(|block| block.message).min().unwrap_or(0);
+        let is_after = |diff: &RequestDiff| {
+            let path = diff.prefix.divergence.as_ref().map(|of| of.path.elements());
+            diff.breaks.is_empty()
+                && matches!(path, Some([_, PathElement::Index(at), ..]) if *at > first)
+        };
+        if diff.as_ref().is_none_or(is_after) {
+            return Ok(Some(BreakCause::Edited(edits.to_vec())));
+        }
+    }
+    if let Some(diff) = diff {
+        return Ok(Some(BreakCause::Changed(Box::new(diff))));
+    }
+    let is_recorded = |of: Option<&Exchange>| {
+        of.is_some_and(|of| of.provenance.lacks().is_empty() && of.unread.is_none())
+    };
+    if !(is_recorded(was) && is_recorded(is)) {
+        return Ok(None);
+    }
+    let reshaped = reshaped(&recording.request(from)?, &recording.request(to)?)?;
+    Ok(reshaped.map(BreakCause::Reshaped))
 }
 
 /// Whether a request still holds a message of an earlier one of its session: a compaction may

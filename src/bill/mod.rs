@@ -38,7 +38,9 @@ mod prices;
 mod residency;
 mod sums;
 
-pub use broken::{BreakCause, BrokenCache, broken_caches};
+#[cfg(feature = "guard")]
+pub(crate) use broken::EXPIRED;
+pub use broken::{BreakCause, BrokenCache, broken_caches, lost_tokens};
 pub use calibration::{
     CalibratedCount, Calibration, CalibrationBuilder, CountBasis, DistantInterval, KindCounts,
     ModelCalibration, RefusalReason, ReportedRequest, SessionReport, TextKind, UncalibratedModel,

@@ -9,6 +9,7 @@ use crate::{
     json::{Path, PathElement},
     text::common_prefix,
     tokens::TokenCounter,
+    veil::is_cache_mark,
 };
 
 /// When a provider's cache takes a prefix.
@@ -340,12 +341,6 @@ impl OwnedJson {
     }
 }
 
-/// Whether a member only says where a cache may keep what stands before it: `cache_control` of
-/// Anthropic, `prompt_cache_breakpoint` of OpenAI.
-fn is_mark(name: &str) -> bool {
-    matches!(name, "cache_control" | "prompt_cache_breakpoint")
-}
-
 /// The values without parts, in order. A content that is a text stands as its only block, since
 /// a mark makes a block of it.
 fn leaves(root: &OwnedJson) -> Vec<Leaf<'_>> {
@@ -366,7 +361,12 @@ fn gather<'a>(value: &'a OwnedJson, path: &mut Vec<PathElement>, leaves: &mut Ve
             }
         }
         OwnedJson::Map(members) if !members.is_empty() => {
-            for (name, value) in members.iter().filter(|(name, _)| !is_mark(name)) {
+            // A block of text has its type first, however it is written: a text that stands alone has.
+            let has = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
+            let is_first = |name: &str| name == "type" && has("text");
+            let read = || members.iter().filter(|(name, _)| !is_cache_mark(name));
+            let first = read().filter(|(name, _)| is_first(name));
+            for (name, value) in first.chain(read().filter(|(name, _)| !is_first(name))) {
                 path.push(key(name));
                 gather(value, path, leaves);
                 path.pop();

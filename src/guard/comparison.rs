@@ -36,7 +36,7 @@ impl Comparison {
                 Section::System => request.api().system_key(),
                 Section::Messages => request.api().conversation_key(),
             });
-            Ok::<_, Error>(request.without_tool_marks()?.with_members_in_order(&keys))
+            Ok::<_, Error>(request.as_cached()?.with_members_in_order(&keys))
         };
         let is = laid_out(next.request)?;
         let Some(previous) = previous else {

@@ -17,11 +17,13 @@
 //! comparison holds two requests against each other
 //! difference names what differs first
 //! predict    puts it together
+//! explain    says afterwards why a cache broke
 //! ```
 
 mod comparison;
 mod diagnostics;
 mod difference;
+mod explain;
 mod layout;
 mod lookup;
 mod predict;

@@ -2,6 +2,7 @@ use std::fmt;
 
 use super::FirstDifference;
 use crate::{
+    bill::EXPIRED,
     export::PrefixReport,
     json::{Object, ObjectExt, Value},
     request::CacheBreak,
@@ -73,7 +74,7 @@ impl UnservedEntry {
     /// For people.
     const fn words(self) -> &'static str {
         match self {
-            Self::Expired => "the cache keeps nothing for so long",
+            Self::Expired => EXPIRED,
             Self::OutOfReach => "what it adds is longer than the cache looks back for an entry",
             Self::NotAskedFor => "its marks for the cache are others",
         }

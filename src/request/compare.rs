@@ -9,6 +9,7 @@ use crate::{
     json::{Object, Path, PathElement, Value},
     tokens::TokenCounter,
     transcript::{Api, CONVERSATION},
+    veil::is_cache_mark,
 };
 
 /// What differs between two requests, and what of the second is billed again.
@@ -61,7 +62,7 @@ pub fn compare(
     counter: &dyn TokenCounter,
     rules: PrefixRules,
 ) -> Result<RequestDiff> {
-    let (was, is) = (previous.without_tool_marks()?, next.without_tool_marks()?);
+    let (was, is) = (previous.as_cached()?, next.as_cached()?);
     let Changes { tools, parameters, breaks } = changes(previous, next)?;
     let mut prefix = prefix_report(&was, &is, counter, rules);
     let tokens = |key: &str| is.root().get(key).map_or(0, |part| part.tokens(counter));
@@ -96,13 +97,78 @@ pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
     Ok(Changes { tools, parameters, breaks })
 }
 
+/// A content that says the same in another form: a text, or a list of blocks. Providers document them
+/// as one, and a program between may not take them for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReshapedContent {
+    /// What holds it: `system`, or `message:INDEX`.
+    pub owner: FacetId,
+    /// The role of the message, where it has one.
+    pub role: Option<String>,
+    /// Whether it is a text now, and a list of blocks was before.
+    pub is_text: bool,
+}
+
+impl ReshapedContent {
+    /// It in a sentence, without the stop at its end. O(1).
+    pub fn words(&self) -> String {
+        let Self { owner, role, is_text } = self;
+        let what = match owner.as_str().split_once(':') {
+            Some((_, index)) => format!("message {index}"),
+            None => "the system prompt".to_owned(),
+        };
+        let role = role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
+        let (was, is) =
+            if *is_text { ("a list of blocks", "a text") } else { ("a text", "a list of blocks") };
+        format!("{what}{role} changed its form from {was} to {is}")
+    }
+}
+
+/// The first content that has another form than in the request before. Linear in both.
+///
+/// # Errors
+/// As [`Request::value`].
+pub(crate) fn reshaped(previous: &Request, next: &Request) -> Result<Option<ReshapedContent>> {
+    fn is_content(key: &str) -> bool {
+        matches!(key, "content" | "output" | "system" | "instructions")
+    }
+    // Whether a content in it is a text now; `None` where all have the form that they had.
+    fn look(key: Option<&str>, was: &Value, is: &Value) -> Option<bool> {
+        match (was, is) {
+            (Value::Array(_), Value::String(_)) if key.is_some_and(is_content) => Some(true),
+            (Value::String(_), Value::Array(_)) if key.is_some_and(is_content) => Some(false),
+            (Value::Array(was), Value::Array(is)) => {
+                was.iter().zip(is).find_map(|(was, is)| look(None, was, is))
+            }
+            (Value::Object(was), Value::Object(is)) => {
+                is.iter().find_map(|(key, is)| look(Some(key), was.get(key)?, is))
+            }
+            _ => None,
+        }
+    }
+    let (was, is, api) = (previous.value()?, next.value()?, next.api());
+    let both = |key: &str| was.get(key).zip(is.get(key));
+    let system = both(api.system_key()).and_then(|(was, is)| look(Some("system"), was, is));
+    if let Some(is_text) = system {
+        return Ok(Some(ReshapedContent { owner: "system".into(), role: None, is_text }));
+    }
+    let lists =
+        both(api.conversation_key()).and_then(|(was, is)| was.as_array().zip(is.as_array()));
+    let (was, is) = lists.unwrap_or_default();
+    Ok(was.iter().zip(is).enumerate().find_map(|(index, (was, is))| {
+        let is_text = look(None, was, is)?;
+        let role = is.str_at("role").or_else(|| is.str_at("type")).map(str::to_owned);
+        Some(ReshapedContent { owner: format!("message:{index}").into(), role, is_text })
+    }))
+}
+
 /// Whether a request asks the cache to keep something.
 pub(super) fn is_marked(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(is_marked),
         Value::Object(object) => {
-            let mark = object.get("cache_control").is_some_and(|mark| !mark.is_null());
-            mark || object.values().any(is_marked)
+            let is_mark = |(key, mark): (&String, &Value)| is_cache_mark(key) && !mark.is_null();
+            object.iter().any(is_mark) || object.values().any(is_marked)
         }
         _ => false,
     }
@@ -165,10 +231,10 @@ fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
 /// The definition as the model reads it: a mark for the cache is none of it.
 pub(super) fn without_mark(tool: &Value) -> Cow<'_, Value> {
     match tool {
-        Value::Object(members) if members.contains_key("cache_control") => {
-            let mut members = members.clone();
-            members.shift_remove("cache_control");
-            Cow::Owned(members.into())
+        Value::Object(members) if members.keys().any(|key| is_cache_mark(key)) => {
+            let members = members.iter().filter(|(key, _)| !is_cache_mark(key));
+            let members = members.map(|(key, value)| (key.clone(), value.clone()));
+            Cow::Owned(members.collect::<Object>().into())
         }
         tool => Cow::Borrowed(tool),
     }

@@ -100,7 +100,7 @@ fn cost(print: &LeafPrint, rules: PrefixRules) -> u64 {
 
 impl HeadFacts {
     fn of(head: &Request, counter: &dyn TokenCounter) -> Option<Self> {
-        let exported = head.without_tool_marks().ok()?;
+        let exported = head.as_cached().ok()?;
         let tokens = |key: &str| exported.root().get(key).map_or(0, |part| part.tokens(counter));
         Some(Self {
             tokens: head.tokens(counter),
@@ -174,6 +174,7 @@ impl KnownParts {
         // Each API reads its own members.
         let hash = *blake3::Hasher::new()
             .update(head.api().as_str().as_bytes())
+            .update(head.host().unwrap_or_default().as_bytes())
             .update(head.body().as_bytes())
             .finalize()
             .as_bytes();
@@ -380,7 +381,7 @@ fn shown_part(
     let key = request.api().conversation_key();
     let mut members = Vec::new();
     if !is_same_head {
-        let head = request.without_messages(&outline.places.head(body)).without_tool_marks();
+        let head = request.without_messages(&outline.places.head(body)).as_cached();
         if let OwnedJson::Map(of_head) = head?.into_root() {
             members.extend(of_head.into_iter().filter(|(name, _)| name != key));
         }

@@ -25,7 +25,9 @@ use crate::{
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
-    transcript::{Api, BodyText, Record, RecordedExchange, Transcript, TranscriptFormat, Usage},
+    transcript::{
+        Api, AppliedEdit, BodyText, Record, RecordedExchange, Transcript, TranscriptFormat, Usage,
+    },
     veil::{Call, Facet, FacetChange, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
@@ -86,6 +88,10 @@ pub struct Exchange {
     pub is_retry: bool,
     /// Whether the provider was told to read the request and to generate nothing: `generate` is false.
     pub is_warm_up: bool,
+    /// The host that the request was sent to, where the source has an address.
+    pub host: Option<Arc<str>>,
+    /// What the provider took out of the request before the model read it.
+    pub edits: Vec<AppliedEdit>,
 }
 
 /// What a model sent back.
@@ -277,6 +283,8 @@ impl Recording {
             unread: None,
             is_retry: false,
             is_warm_up: false,
+            host: None,
+            edits: Vec::new(),
         });
         self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, tools, size, has_tail });
         Ok(())
@@ -350,6 +358,8 @@ impl Recording {
                 unread: exchange.unread.clone(),
                 is_retry,
                 is_warm_up,
+                host: exchange.host.clone(),
+                edits: exchange.applied_edits(),
             });
             self.bodies.push(Body::Recorded { body, frames, provenance });
         }
@@ -438,7 +448,9 @@ impl Recording {
                 };
                 let joined = self.chains.joined(index, text).map(BodyText::from);
                 let body = joined.unwrap_or_else(|| body.clone());
-                Ok(Request::new(exchange.api, exchange.provenance.clone(), body, frames.clone()))
+                let provenance = exchange.provenance.clone();
+                let request = Request::new(exchange.api, provenance, body, frames.clone());
+                Ok(request.with_host(exchange.host.clone()))
             }
             Body::Context { .. } => self.worked_out(exchange, body),
         }
@@ -461,7 +473,8 @@ impl Recording {
         };
         let messages = frames.messages.iter().skip(joined).copied().collect();
         let frames = Frames { system: frames.system, messages };
-        Ok(Request::new(exchange.api, provenance.clone(), body.clone(), frames))
+        let request = Request::new(exchange.api, provenance.clone(), body.clone(), frames);
+        Ok(request.with_host(exchange.host.clone()))
     }
 
     fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {

@@ -28,6 +28,8 @@ pub struct Request {
     body: BodyText,
     parsed: ParsedBody,
     frames: Frames,
+    /// The host that it was sent to, where that is known.
+    host: Option<Arc<str>>,
     /// Of one that was worked out: the conversation with the owners of its strings.
     owned: Option<Arc<ExportedRequest>>,
 }
@@ -166,7 +168,24 @@ impl RequestTokens {
 
 impl Request {
     pub(super) fn new(api: Api, provenance: Provenance, body: BodyText, frames: Frames) -> Self {
-        Self { api, provenance, body, parsed: ParsedBody::default(), frames, owned: None }
+        let (parsed, host, owned) = Default::default();
+        Self { api, provenance, body, parsed, frames, host, owned }
+    }
+
+    /// The same request, which was sent to this host.
+    pub(super) fn with_host(self, host: Option<Arc<str>>) -> Self {
+        Self { host, ..self }
+    }
+
+    /// The host that it was sent to, where that is known.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    /// Whether it was sent to Anthropic itself: without a host the model tells.
+    fn is_to_anthropic(&self) -> bool {
+        let is_own = || self.model().is_some_and(|model| model.contains("claude"));
+        self.api == Api::Messages && self.host().map_or_else(is_own, |host| host == ANTHROPIC)
     }
 
     /// The same request, whose conversation was written from this export.
@@ -179,7 +198,8 @@ impl Request {
     pub fn recorded(exchange: &RecordedExchange) -> Self {
         let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
-        Self::new(exchange.api, provenance, exchange.request.clone(), frames)
+        let request = Self::new(exchange.api, provenance, exchange.request.clone(), frames);
+        request.with_host(exchange.host.clone())
     }
 
     /// The request with this number of a recording of the wire, without the others: reads the bodies of
@@ -213,7 +233,8 @@ impl Request {
     /// The same request with another body, which has no messages.
     pub(super) fn without_messages(&self, head: &str) -> Self {
         let frames = Frames { system: self.frames.system, messages: Vec::new() };
-        Self::new(self.api, self.provenance.clone(), head.into(), frames)
+        let head = Self::new(self.api, self.provenance.clone(), head.into(), frames);
+        head.with_host(self.host.clone())
     }
 
     /// The body, in the pieces that it shares with others.
@@ -343,16 +364,16 @@ impl Request {
     /// # Errors
     /// As [`Request::value`]; [`ErrorKind::Shape`] for a body that is no object.
     pub fn in_cache_order(&self) -> Result<ExportedRequest> {
-        self.laid_out(true)
-    }
-
-    /// As [`Request::in_cache_order`], with tools that lack the marks for the cache: a mark that moves
-    /// changes nothing that the model reads.
-    pub(crate) fn without_tool_marks(&self) -> Result<ExportedRequest> {
         self.laid_out(false)
     }
 
-    fn laid_out(&self, has_tool_marks: bool) -> Result<ExportedRequest> {
+    /// As [`Request::in_cache_order`], as the cache takes it: tools lack their marks, since one that
+    /// moves changes nothing that the model reads, and what the provider's cache passes over is empty.
+    pub(crate) fn as_cached(&self) -> Result<ExportedRequest> {
+        self.laid_out(true)
+    }
+
+    fn laid_out(&self, is_as_cached: bool) -> Result<ExportedRequest> {
         let body = self.members()?;
         let mut members = Vec::new();
         let mut add = |key: &str, value: OwnedJson| members.push((key.to_owned(), value));
@@ -362,7 +383,7 @@ impl Request {
         if let Some(Value::Array(tools)) = body.get("tools") {
             let tool = |tool: &Value| {
                 let owner = owner(format!("tool:{}", tool_name(tool)), None);
-                let written = if has_tool_marks { Cow::Borrowed(tool) } else { without_mark(tool) };
+                let written = if is_as_cached { without_mark(tool) } else { Cow::Borrowed(tool) };
                 OwnedJson::of_text(&written.to_string(), &owner)
             };
             add("tools", OwnedJson::List(tools.iter().map(tool).collect()));
@@ -380,7 +401,9 @@ impl Request {
         }
         if let Some(system) = body.get(system_key).filter(|system| **system != Value::Null) {
             let owner = owner("system", self.frames.system);
-            add(system_key, OwnedJson::of_message(system, &owner));
+            let is_read = !is_as_cached || !self.is_to_anthropic();
+            let read = if is_read { Cow::Borrowed(system) } else { without_billing(system) };
+            add(system_key, OwnedJson::of_message(&read, &owner));
         }
         let messages = match body.get(key) {
             Some(Value::Array(list)) => list.as_slice(),
@@ -438,6 +461,34 @@ impl Request {
         object.put("body", self.value().map_or_else(|_| self.body.as_str().into(), Value::clone));
         object.into()
     }
+}
+
+/// Anthropic's own host.
+const ANTHROPIC: &str = "api.anthropic.com";
+/// What Claude Code bills by: a block of the system prompt that is another one in each request. The
+/// cache of Anthropic's own host passes over it, and every other one takes it for text.
+const BILLING: &str = "x-anthropic-billing-header:";
+
+/// A system prompt without the text of the blocks that bill.
+fn without_billing(system: &Value) -> Cow<'_, Value> {
+    let is_billing = |block: &Value| {
+        let text = block.str_at("text").map(str::trim).unwrap_or_default();
+        text.starts_with(BILLING) && !text.contains('\n')
+    };
+    let Value::Array(blocks) = system else { return Cow::Borrowed(system) };
+    if !blocks.iter().any(is_billing) {
+        return Cow::Borrowed(system);
+    }
+    let emptied = blocks.iter().cloned().map(|mut block| {
+        let is_billing = is_billing(&block);
+        if let Value::Object(members) = &mut block
+            && is_billing
+        {
+            members.put("text", "");
+        }
+        block
+    });
+    Cow::Owned(emptied.collect())
 }
 
 /// A message as the model reads it: the Responses API takes a text alone for what the user says.

@@ -1,6 +1,8 @@
 //! A request and its response as recorders write them down: in lists of interactions, in cassettes,
 //! in HAR archives. All become one [`Interaction`].
 
+use std::sync::Arc;
+
 use super::{
     Api, api,
     body::{self, Payload},
@@ -246,6 +248,17 @@ impl Interaction {
     pub(super) fn unread_api(&self) -> Option<String> {
         let was_sent = self.is_posted || !matches!(self.request, Payload::Absent);
         was_sent.then(|| api::unread_api(&self.uri, self.request.value().as_ref())).flatten()
+    }
+
+    /// The host that the request was sent to, where an address is known.
+    pub(super) fn host(&self) -> Option<Arc<str>> {
+        let (_, rest) = self.uri.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        // The colons of an IPv6 address stand in brackets.
+        let port = host.rfind(':').filter(|at| !host.get(*at..).unwrap_or_default().contains(']'));
+        let host = host.get(..port.unwrap_or(host.len())).filter(|host| !host.is_empty())?;
+        Some(host.to_ascii_lowercase().into())
     }
 
     /// What is known of it as JSON, for reports; headers are not kept.

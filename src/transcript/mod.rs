@@ -33,6 +33,7 @@ mod cline;
 mod codex;
 mod codex_answer;
 mod codex_turns;
+mod context_edit;
 mod copilot;
 mod copilot_usage;
 mod draft;
@@ -99,6 +100,7 @@ use std::sync::Arc;
 pub use api::Api;
 pub use body_text::BodyText;
 pub use bytes::decoded;
+pub use context_edit::AppliedEdit;
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Api, BodyText, TranscriptFormat, Usage,
+    Api, AppliedEdit, BodyText, TranscriptFormat, Usage,
     body::Payload,
     exchange::{Exchange, broke_off},
     interaction::Interaction,
@@ -21,6 +21,8 @@ pub struct RecordedExchange {
     pub line: u64,
     /// The API that it speaks.
     pub api: Api,
+    /// The host that the request was sent to, where the recording has an address.
+    pub host: Option<Arc<str>>,
     /// The body of the request: the bytes of the wire where they were kept, else its JSON.
     /// [`RecordedExchange::replace_request`] sets another.
     pub request: BodyText,
@@ -133,6 +135,7 @@ impl RecordedExchange {
             session: Arc::default(),
             line: interaction.line,
             api: exchange.api,
+            host: interaction.host(),
             request: match exchange.unread {
                 Some(_) => "{}".into(),
                 None => interaction.request.text().unwrap_or_default(),
@@ -180,6 +183,13 @@ impl RecordedExchange {
         self.asked.is_warm_up
     }
 
+    /// What the provider took out of the request before the model read it, as its answer says.
+    /// Parses the answer where it may say that.
+    pub fn applied_edits(&self) -> Vec<AppliedEdit> {
+        let response = self.response.as_deref().unwrap_or_default();
+        AppliedEdit::of_response(self.api, response)
+    }
+
     /// Whether anything was answered.
     pub(super) fn has_answer(&self) -> bool {
         self.failure.as_deref().is_none_or(broke_off)
@@ -191,6 +201,7 @@ impl RecordedExchange {
             session: Arc::default(),
             line,
             api: Api::Chat,
+            host: None,
             request: BodyText::default(),
             is_as_sent: false,
             response: None,
@@ -244,6 +255,7 @@ impl RecordedExchange {
             session: Arc::default(),
             line,
             api,
+            host: None,
             request: Value::from(request).to_string().into(),
             is_as_sent: false,
             response,

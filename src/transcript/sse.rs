@@ -177,6 +177,10 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
                         _ => message.put("usage", usage),
                     }
                 }
+                let edits = event.shift_remove("context_management");
+                if let (Some(message), Some(edits)) = (&mut message, edits) {
+                    message.put("context_management", edits);
+                }
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::json::Value;
+use crate::{json::Value, veil::is_cache_mark};
 
 /// Lists of messages that share their beginnings: each thread goes on from an earlier one, whose
 /// messages are not kept twice.
@@ -31,7 +31,7 @@ struct HashedMessages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThreadId(usize);
 
-/// What tells one message from another, whatever its cache markers: 128 bits of hash.
+/// What tells one message from another, in whatever form a client writes it: 128 bits of hash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageHash {
     hash: [u64; 2],
@@ -266,7 +266,7 @@ impl Hasher for MessageHasher {
     }
 }
 
-/// Hashes a value; the order of members does not count, nor do cache markers, which move from turn
+/// Hashes a value; the order of members does not count, nor do cache marks, which move from turn
 /// to turn.
 fn feed(value: &Value, hasher: &mut MessageHasher) {
     match value {
@@ -279,15 +279,64 @@ fn feed(value: &Value, hasher: &mut MessageHasher) {
             array.iter().for_each(|value| feed(value, hasher));
         }
         Value::Object(object) => {
-            let mut members: Vec<_> =
-                object.iter().filter(|(key, _)| *key != "cache_control").collect();
+            let is_content = |key: &str| matches!(key, "content" | "output");
+            let counts = |(key, value): &(&String, &Value)| {
+                // An item of the Responses API is a message with or without its type.
+                let is_form = *key == "type" && value.as_str() == Some("message");
+                !(is_cache_mark(key) || is_form || is_content(key) && says_nothing(value))
+            };
+            let mut members: Vec<_> = object.iter().filter(counts).collect();
             members.sort_unstable_by_key(|(key, _)| *key);
             (5_u8, members.len()).hash(hasher);
             for (key, value) in members {
                 key.hash(hasher);
-                feed(value, hasher);
+                if is_content(key) { feed_content(value, hasher) } else { feed(value, hasher) }
             }
         }
+    }
+}
+
+/// Hashes what a message or a result says. A client that moves its cache mark writes one text now as
+/// a string, and now as blocks: texts that follow each other are one, line ends and empty blocks aside.
+fn feed_content(content: &Value, hasher: &mut MessageHasher) {
+    let blocks = match content {
+        Value::Array(blocks) => blocks.as_slice(),
+        content => std::slice::from_ref(content),
+    };
+    for block in blocks {
+        if let Some(text) = text_of(block) {
+            let lines = text.split('\n').map(str::trim_end);
+            lines.for_each(|line| hasher.write(line.as_bytes()));
+        } else {
+            hasher.write_u8(0xFF);
+            feed(block, hasher);
+        }
+    }
+    // No text holds this byte.
+    hasher.write_u8(0xFF);
+}
+
+/// The text of a block that says nothing else.
+fn text_of(block: &Value) -> Option<&str> {
+    let Value::Object(members) = block else { return block.as_str() };
+    let is_text = |kind| matches!(kind, "text" | "input_text" | "output_text");
+    block.str_at("type").filter(|kind| is_text(*kind))?;
+    // A provider may list what a text has none of: annotations, citations, probabilities.
+    let is_form = |(key, value): (&String, &Value)| {
+        matches!(key.as_str(), "type" | "text") || is_cache_mark(key) || says_nothing(value)
+    };
+    block.str_at("text").filter(|_| members.iter().all(is_form))
+}
+
+/// Whether a value is there and says nothing.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim_end().is_empty(),
+        Value::Array(blocks) => {
+            blocks.iter().all(|block| text_of(block).is_some_and(|text| text.trim_end().is_empty()))
+        }
+        _ => false,
     }
 }
 

@@ -50,6 +50,7 @@ pub use origin::Origin;
 pub(crate) use packed::{HeldOp, LastRead};
 pub(crate) use pairs::calls_and_results;
 pub use pairs::{Pair, Pairs, PartPlace};
+pub(crate) use part::is_cache_mark;
 pub use part::{CacheMark, ContentForm, FacetPart, PartContent, PartSource};
 pub use state::{Veil, VisibleFacets};
 pub use subagent::{SUBAGENT_TOPIC, SubagentStart};

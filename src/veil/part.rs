@@ -316,6 +316,12 @@ const SIGNATURE: &str = "signature";
 const ENCRYPTED: &str = "encrypted_content";
 const CACHE: &str = "cache_control";
 
+/// Whether a member only says where a cache may keep what stands before it: `cache_control` of
+/// Anthropic, `prompt_cache_breakpoint` of OpenAI.
+pub(crate) fn is_cache_mark(name: &str) -> bool {
+    matches!(name, CACHE | "prompt_cache_breakpoint")
+}
+
 impl PartSource {
     /// What a provider's block says: what has a typed place goes there, the rest is `native`.
     /// O(members).

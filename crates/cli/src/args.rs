@@ -996,6 +996,9 @@ pub(crate) struct Requests {
     /// what that cost and why
     #[arg(long, conflicts_with = "follow")]
     pub(crate) broken: bool,
+    /// With --broken: list the N that cost most, the dearest first, and the others in one line
+    #[arg(long, value_name = "N", requires = "broken")]
+    pub(crate) top: Option<usize>,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,8 +3,7 @@
 use std::{io::Write, path::Path, sync::Arc};
 
 use afterimage::{
-    bill::{Bill, Prices, UsageSums, broken_caches},
-    id::Millis,
+    bill::{Bill, Prices, UsageSums},
     json::Object,
     replay::{AuditedName, LossAudit, NameFate},
     request::{Recording, ReportedExchange},
@@ -17,7 +16,8 @@ use crate::{
     json::object,
     lens::{Counting, Lens},
     output::Output,
-    requests, sessions, style,
+    requests::{self, causes::BrokenCaches},
+    style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, percent, printable},
     usage,
@@ -90,15 +90,14 @@ impl<'p> Audited<'p> {
                 return Err(failure.hint(hint).into());
             };
             let reported: Vec<ReportedExchange> = recording.reported().collect();
-            let time = |text: &str| sessions::written(text).map(Millis::new);
-            let broken = broken_caches(&recording, time).map_err(|error| source.refuse(error))?;
-            let lost = broken.iter().map(|broken| broken.lost).sum();
+            let broken = BrokenCaches::of(&recording).map_err(|error| source.refuse(error))?;
+            let lost = broken.all().map(|broken| broken.lost).sum();
             read = Some(Self {
                 name: source.name(),
                 session,
                 sums: reported.iter().collect(),
                 bill: Bill::of(prices, &reported),
-                broken: (broken.len() as u64, lost),
+                broken: (broken.all().count() as u64, lost),
                 recording,
             });
             Ok(())

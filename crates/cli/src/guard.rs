@@ -11,7 +11,7 @@ use std::{
 };
 
 use afterimage::{
-    bill::Prices,
+    bill::{Prices, lost_tokens},
     guard::{CacheForecast, CacheRules, Guard, Prediction, ProviderDiagnostics, SentRequest},
     id::Millis,
     json::{Object, ObjectExt},
@@ -26,7 +26,11 @@ use crate::{
     json::{object, or_null},
     lens::{Counting, Lens},
     output::{self, Output},
-    requests, sessions, usage,
+    requests::{
+        self,
+        causes::{BrokenCaches, price_lost},
+    },
+    sessions, usage,
     watch::{Printed, Reading, held, watch},
 };
 
@@ -46,6 +50,7 @@ pub(crate) fn run(args: &args::Guard) -> Outcome {
         args,
         guard,
         most: most(args, &prices)?,
+        prices,
         lens: &lens,
         has_excess: Cell::new(false),
     };
@@ -80,6 +85,7 @@ fn most(args: &args::Guard, prices: &Prices) -> Outcome<Option<Money>> {
 struct Watching<'w> {
     args: &'w args::Guard,
     guard: Guard,
+    prices: Prices,
     most: Option<Money>,
     lens: &'w Lens,
     /// Whether a request lost more than it may.
@@ -95,11 +101,37 @@ struct Watched<'r> {
     /// Whether it failed, and reported no usage.
     is_unpaid: bool,
     is_excess: bool,
+    verdict: Option<Verdict>,
+}
+
+/// What the report of a request decides, whatever was forecast.
+struct Verdict {
+    /// The tokens that it paid again.
+    lost: u64,
+    loss: Option<Money>,
+    /// Why.
+    cause: Option<String>,
+    /// Whether the forecast said the opposite.
+    is_contradiction: bool,
 }
 
 impl Watched<'_> {
     fn forecast(&self) -> Option<&CacheForecast> {
         self.prediction.cache.as_ref().ok()
+    }
+
+    /// The tokens that were paid again, and what they cost: by the report, else by the forecast.
+    fn lost(&self) -> (Option<u64>, Option<Money>) {
+        match (&self.verdict, self.forecast()) {
+            (Some(verdict), _) => (Some(verdict.lost), verdict.loss),
+            (None, forecast) => (forecast.map(|of| of.lost), forecast.and_then(|of| of.loss)),
+        }
+    }
+
+    /// Why the cache served less than it could: by the report where it says so, else by the forecast.
+    fn cause(&self) -> Option<String> {
+        let of_report = self.verdict.as_ref().and_then(|verdict| verdict.cause.clone());
+        of_report.or_else(|| self.prediction.cause())
     }
 
     /// What was reported: read, and written.
@@ -157,6 +189,7 @@ impl Watching<'_> {
     ) -> Outcome<Vec<Watched<'r>>> {
         let session = self.args.input.session.as_deref();
         let (mut watched, mut recent) = (Vec::new(), RecentRequests::default());
+        let broken = BrokenCaches::of(recording).map_err(|error| source.refuse(error))?;
         let (mut worked_out, mut unread) = (0_u64, 0_u64);
         for exchange in recording.exchanges() {
             if !wanted(exchange) || session.is_some_and(|session| session != &*exchange.session) {
@@ -166,7 +199,7 @@ impl Watching<'_> {
                 unread += 1;
             } else if exchange.provenance.lacks().is_empty() {
                 let of = self
-                    .one(recording, exchange, &mut recent)
+                    .one((recording, &broken), exchange, &mut recent)
                     .map_err(|error| source.refuse(error))?;
                 watched.push(of);
             } else {
@@ -191,7 +224,7 @@ impl Watching<'_> {
 
     fn one<'r>(
         &self,
-        recording: &'r Recording,
+        (recording, broken): (&'r Recording, &BrokenCaches),
         exchange: &'r Exchange,
         recent: &mut RecentRequests,
     ) -> afterimage::Result<Watched<'r>> {
@@ -217,7 +250,9 @@ impl Watching<'_> {
             }
         });
         let prediction = self.guard.predict(before.as_ref(), &next)?;
-        let loss = prediction.cache.as_ref().ok().and_then(|of| of.loss);
+        let verdict = self.judge((recording, broken), exchange, previous, &prediction)?;
+        let forecast = prediction.cache.as_ref().ok().and_then(|of| of.loss);
+        let loss = verdict.as_ref().map_or(forecast, |verdict| verdict.loss);
         // A call that failed without usage was paid by nobody.
         let is_failed = matches!(exchange.outcome, ExchangeOutcome::Failed { .. });
         let is_unpaid = is_failed && exchange.usage.is_none();
@@ -231,7 +266,37 @@ impl Watching<'_> {
             diagnostics: response.and_then(ProviderDiagnostics::of),
             is_unpaid,
             is_excess,
+            verdict,
         })
+    }
+
+    /// What the report of a request decides; `None` where it has none that tells.
+    fn judge(
+        &self,
+        (recording, broken): (&Recording, &BrokenCaches),
+        exchange: &Exchange,
+        previous: Option<&Exchange>,
+        prediction: &Prediction,
+    ) -> afterimage::Result<Option<Verdict>> {
+        let cause = broken.cause(&self.guard, recording, exchange.number)?;
+        let in_session = broken.lost(exchange);
+        // What a request goes on from may be in another session.
+        let is_other = |of: &&Exchange| of.session != exchange.session;
+        let beside = previous.filter(is_other).zip(exchange.usage.as_ref());
+        let beside = beside.and_then(|(previous, usage)| {
+            lost_tokens((previous.usage.as_ref()?, previous.model.as_deref()), usage)
+        });
+        let lost = beside.filter(|lost| *lost > 0).or(in_session);
+        let of = |lost: u64| Verdict {
+            lost,
+            loss: price_lost(&self.prices, lost, exchange),
+            cause,
+            is_contradiction: prediction
+                .cache
+                .as_ref()
+                .is_ok_and(|forecast| (forecast.lost > 0) != (lost > 0)),
+        };
+        Ok(lost.map(of))
     }
 
     fn print(
@@ -249,8 +314,8 @@ impl Watching<'_> {
         out.flush()?;
         self.has_excess.set(self.has_excess.get() || watched.iter().any(|of| of.is_excess));
         for of in watched.iter().filter(|of| of.is_excess) {
-            let loss = of.forecast().and_then(|of| of.loss).map(usage::money);
-            let cause = of.prediction.cause().map(|cause| format!(": {cause}"));
+            let loss = of.lost().1.map(usage::money);
+            let cause = of.cause().map(|cause| format!(": {cause}"));
             output::note(&format!(
                 "request {} of {} pays {} again for what was cached{}",
                 of.exchange.number,
@@ -325,12 +390,17 @@ fn json(source: &Source, of: &Watched<'_>) -> Object {
         "model": or_null(of.exchange.model.as_deref()),
     };
     json.extend(of.prediction.to_json());
-    json.put_some("cause", of.prediction.cause());
+    json.put_some("cause", of.cause());
     let (read, written) = of.reported();
     let mut reported = Object::new();
     reported.put_some("input", of.exchange.usage.as_ref().and_then(|usage| usage.input));
     reported.put_some("read", read);
     reported.put_some("write", written);
+    if let Some(verdict) = &of.verdict {
+        reported.put("lost", verdict.lost);
+        reported.put_some("loss", verdict.loss);
+        json.put("contradicted", verdict.is_contradiction);
+    }
     json.put("reported", reported);
     json.put_some("diagnostics", of.diagnostics.as_ref().map(ProviderDiagnostics::to_json));
     json.put("exceeds", of.is_excess);

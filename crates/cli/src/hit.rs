@@ -38,6 +38,15 @@ pub(crate) struct Hit<'s> {
     left: Option<LeftAt>,
     /// Where it stands in the file, and the tool call that it belongs to.
     label: Label,
+    unread: UnreadBy,
+}
+
+/// The requests that hold a text and whose model did not read it: the provider had cleared it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnreadBy {
+    pub(crate) requests: Vec<usize>,
+    /// Whether the last request of the session is one of them.
+    pub(crate) is_last: bool,
 }
 
 /// From how many columns on a table has room for everything.
@@ -93,6 +102,7 @@ impl<'s> Hit<'s> {
             snapshot,
             left: None,
             label: Label::default(),
+            unread: UnreadBy::default(),
         }
     }
 
@@ -118,6 +128,16 @@ impl<'s> Hit<'s> {
         Self { left, ..self }
     }
 
+    /// Says which requests held it in vain.
+    pub(crate) fn unread(self, unread: UnreadBy) -> Self {
+        Self { unread, ..self }
+    }
+
+    /// The first facet that it is in.
+    pub(crate) fn facet(&self) -> Option<&str> {
+        self.facet_ids.first().copied()
+    }
+
     pub(crate) fn to_json(&self) -> Object {
         let mut json = object! {
             "session": &**self.session,
@@ -130,8 +150,12 @@ impl<'s> Hit<'s> {
             "type": or_null(self.chunk.chunk_type()),
             "role": or_null(self.chunk.role().map(Role::as_str)),
             "tokens": self.tokens,
-            "inContext": self.left.is_none(),
+            "inContext": self.left.is_none() && !self.unread.is_last,
         };
+        if !self.unread.requests.is_empty() {
+            let requests = self.unread.requests.iter();
+            json.put("notReadBy", requests.map(|of| *of as u64).collect::<Value>());
+        }
         if let Some(left) = self.left {
             json.put("leftAt", left.at.get());
         }
@@ -175,33 +199,39 @@ impl<'s> Hit<'s> {
         }
         cells.extend([plain(grouped(self.tokens)), facet]);
         table.row(out, cells)?;
-        self.quote(out)?;
-        let Some(LeftAt { at, has_summary, .. }) = self.left else { return Ok(()) };
+        quote(out, self.snapshot.text(), self.marked)?;
         let dim = out.paint.style(style::DIM);
+        if let Some(first) = self.unread.requests.first() {
+            let more = self.unread.requests.len() - 1;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let says =
+                format!("request {first}{more} did not read it: its provider had cleared it");
+            writeln!(out, "{:7}{dim}└ {says}{dim:#}", "")?;
+        }
+        let Some(LeftAt { at, has_summary, .. }) = self.left else { return Ok(()) };
         let says = if has_summary { "replaced by the summary of" } else { "left the context at" };
         Ok(writeln!(out, "{:7}{dim}└ {says} frame {at}{dim:#}", "")?)
     }
+}
 
-    /// The line in which the hit begins, with the hit marked.
-    fn quote(&self, out: &mut Output) -> Outcome {
-        let text = self.snapshot.text();
-        // What begins with a line feed is shown from the line that follows.
-        let marked = self.marked.of(text);
-        let skipped = marked.len() - marked.trim_start_matches('\n').len();
-        let skipped = if skipped == marked.len() { 0 } else { skipped };
-        let marked = TextRange::at(self.marked.start() + skipped, marked.len() - skipped);
-        let (before, rest) = text.split_at_checked(marked.start()).unwrap_or((text, ""));
-        let hit = marked.of(text);
-        let after = rest.get(hit.len()..).unwrap_or_default();
-        let columns = out.width.saturating_sub(10);
-        let more = if head(hit, columns).contains('\n') { "⏎" } else { "" };
-        let marked = line_from(hit, columns.saturating_sub(width(more)));
-        let room = columns.saturating_sub(width(&marked));
-        let after_room = room - room / 3;
-        let after = if more.is_empty() { line_from(after, room) } else { String::new() };
-        let lead = line_to(before, room - after_room.min(width(&after)));
-        let after = truncated(&after, room.saturating_sub(width(&lead)));
-        let (dim, hit) = (out.paint.style(style::DIM), out.paint.style(style::HIT));
-        Ok(writeln!(out, "{:7}{dim}│{dim:#} {lead}{hit}{marked}{more}{hit:#}{after}", "")?)
-    }
+/// Writes the line of a text in which a hit begins, with the hit marked.
+pub(crate) fn quote(out: &mut Output, text: &str, marked: TextRange) -> Outcome {
+    // What begins with a line feed is shown from the line that follows.
+    let hit = marked.of(text);
+    let skipped = hit.len() - hit.trim_start_matches('\n').len();
+    let skipped = if skipped == hit.len() { 0 } else { skipped };
+    let marked = TextRange::at(marked.start() + skipped, hit.len() - skipped);
+    let (before, rest) = text.split_at_checked(marked.start()).unwrap_or((text, ""));
+    let hit = marked.of(text);
+    let after = rest.get(hit.len()..).unwrap_or_default();
+    let columns = out.width.saturating_sub(10);
+    let more = if head(hit, columns).contains('\n') { "⏎" } else { "" };
+    let marked = line_from(hit, columns.saturating_sub(width(more)));
+    let room = columns.saturating_sub(width(&marked));
+    let after_room = room - room / 3;
+    let after = if more.is_empty() { line_from(after, room) } else { String::new() };
+    let lead = line_to(before, room - after_room.min(width(&after)));
+    let after = truncated(&after, room.saturating_sub(width(&lead)));
+    let (dim, hit) = (out.paint.style(style::DIM), out.paint.style(style::HIT));
+    Ok(writeln!(out, "{:7}{dim}│{dim:#} {lead}{hit}{marked}{more}{hit:#}{after}", "")?)
 }

@@ -11,6 +11,7 @@ use afterimage::{
     },
     snapshot::FrameSnapshot,
     text::TextRange,
+    transcript::RecordedExchange,
     window::ContextInForce,
 };
 use indexmap::IndexMap;
@@ -108,6 +109,11 @@ impl<'s, 'l> Pages<'s, 'l> {
 
     pub(crate) fn source(&self) -> &Source {
         self.source
+    }
+
+    /// The exchanges of the source, where it keeps them, once all pages were taken.
+    pub(crate) fn exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+        self.source.take_all_exchanges()
     }
 
     /// Whether a page may tell that others are in the context no more. Where none may, each is what

@@ -42,11 +42,12 @@ use crate::{
 pub(crate) fn run(args: &args::Replay) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut player = Player::new(args)?;
-    let page = Page::new(Shown {
+    let shown = Shown {
         policy: player.policies.len() > 1,
         asked: player.calls != SummaryCalls::Free,
         cost: player.pricing.has_model(),
-    });
+    };
+    let page = Page::new(shown, &out);
     let mut files: IndexMap<String, Vec<Played>> = IndexMap::new();
     let mut said = None;
     let mut sessions: Vec<Value> = Vec::new();

@@ -1,6 +1,7 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
 mod broken;
+pub(crate) mod causes;
 mod counted;
 mod follow;
 mod listing;
@@ -9,6 +10,7 @@ mod page;
 use std::{io::Write, path::PathBuf, sync::Arc};
 
 use afterimage::{
+    guard::{CacheRules, Guard},
     json::Value,
     request::{CacheBreak, Lack, Provenance, Recording, Request},
     tokens::TokenCounter,
@@ -41,9 +43,10 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
         let recording = read(source, &lens.counter)?;
         let counts = RequestCounts::of(args, &lens, &recording);
         let counts = counts.map_err(|error| source.refuse(error))?;
-        let listing = Listing::new(args, source, (&recording, counts), &prices, None);
+        let listing = Listing::new(args, source, (&recording, counts), &prices, None)?;
         if args.broken {
-            broken::list(&listing, &mut out)?;
+            let guard = Guard::new(CacheRules::embedded()?, Arc::clone(&lens.counter));
+            broken::list(&listing, &guard, &mut out)?;
         } else if args.json {
             listing.json(&mut out)?;
         } else {
@@ -200,24 +203,28 @@ pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
 /// Says of a context that its source holds no such text: what it was worked out from, and what that
 /// lacks.
 pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
-    match format {
-        TranscriptFormat::Wire
-        | TranscriptFormat::Har
-        | TranscriptFormat::Otlp
-        | TranscriptFormat::Recording
-        | TranscriptFormat::CodexTrace
-        | TranscriptFormat::ClaudeBodies => {
-            "the context holds the messages of recorded requests alone: `--request N` has them as \
-             they were sent, with their tools and parameters"
-                .to_owned()
-        }
-        _ => {
-            // Tools are in no context, whatever the source holds.
-            let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
-            let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
-            format!("the context is {}", reconstructed(&lacks))
-        }
+    if holds_requests(format) {
+        return "the context holds the messages of recorded requests alone: `render --request N FILE` \
+                has them as they were sent, with their tools and parameters"
+            .to_owned();
     }
+    // Tools are in no context, whatever the source holds.
+    let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
+    let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
+    format!("the context is {}", reconstructed(&lacks))
+}
+
+/// Whether the sources in a format are recorded requests.
+pub(crate) fn holds_requests(format: TranscriptFormat) -> bool {
+    matches!(
+        format,
+        TranscriptFormat::Wire
+            | TranscriptFormat::Har
+            | TranscriptFormat::Otlp
+            | TranscriptFormat::Recording
+            | TranscriptFormat::CodexTrace
+            | TranscriptFormat::ClaudeBodies
+    )
 }
 
 /// As [`context_note`], of the contexts of these histories.

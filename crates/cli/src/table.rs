@@ -8,11 +8,15 @@ use crate::{
     failure::Outcome,
     output::Output,
     style,
-    text::{printable, shortened, truncated, width},
+    text::{printable, shortened, truncated, width, wrapped},
 };
 
 /// The columns that the last cell of a row has, however narrow the terminal is.
 const LEAST: usize = 8;
+/// How far in rows begin.
+const INDENT: usize = 1;
+/// How far in a cell stands that is below its row.
+const BELOW: usize = 7;
 
 /// A column: its title and width. The last column takes what is left.
 pub(crate) struct Column {
@@ -33,7 +37,6 @@ impl Column {
 
 pub(crate) struct Table {
     columns: Vec<Column>,
-    indent: usize,
 }
 
 /// A cell: its text and how it looks.
@@ -46,14 +49,19 @@ pub(crate) fn plain(text: impl Into<String>) -> Cell {
 
 impl Table {
     pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
-        Self { columns: columns.into_iter().collect(), indent: 1 }
+        Self { columns: columns.into_iter().collect() }
     }
 
     /// The columns that the last cell of a row may take.
     pub(crate) fn rest(&self, out: &Output) -> usize {
-        let before = self.columns.len().saturating_sub(1);
-        let taken: usize = self.columns.iter().take(before).map(|column| column.width + 2).sum();
-        out.width.saturating_sub(self.indent + taken).max(LEAST)
+        Self::rest_of(&self.columns, out)
+    }
+
+    /// The same of a table with these columns.
+    pub(crate) fn rest_of(columns: &[Column], out: &Output) -> usize {
+        let before = columns.len().saturating_sub(1);
+        let taken: usize = columns.iter().take(before).map(|column| column.width + 2).sum();
+        out.width.saturating_sub(INDENT + taken).max(LEAST)
     }
 
     /// Gives the numbers of these rows the room that they need, so that none is pushed aside.
@@ -75,11 +83,13 @@ impl Table {
 
     pub(crate) fn row(&self, out: &mut Output, cells: Vec<Cell>) -> Outcome {
         let last = self.columns.len().saturating_sub(1);
+        let end = cells.len().saturating_sub(1);
         // What a number that is too long takes, the last cell lacks.
-        let mut rest = out.width.saturating_sub(self.indent);
-        write!(out, "{:1$}", "", self.indent)?;
+        let mut rest = out.width.saturating_sub(INDENT);
+        write!(out, "{:INDENT$}", "")?;
         for (index, (column, (text, style))) in self.columns.iter().zip(cells).enumerate() {
-            let columns = if index == last { rest.max(LEAST) } else { column.width };
+            let is_rest = index == last && !column.is_number;
+            let columns = if is_rest { rest.max(LEAST) } else { column.width };
             let text = printable(&text);
             // A number that is too long pushes the row aside rather than losing digits.
             let text = match column.is_number {
@@ -89,10 +99,11 @@ impl Table {
                 false if index == last => truncated(&text, columns).into_owned().into(),
                 false => shortened(&text, columns).into_owned().into(),
             };
-            let blanks = if index == last { 0 } else { columns.saturating_sub(width(&text)) };
+            let blanks = if is_rest { 0 } else { columns.saturating_sub(width(&text)) };
             rest = rest.saturating_sub(width(&text) + blanks + 2);
-            let (before, after) = match (index == last, column.is_number) {
-                (true, _) => (0, 0),
+            let (before, after) = match (index == end, column.is_number) {
+                (true, false) => (0, 0),
+                (true, true) => (blanks, 0),
                 (false, true) => (blanks, 2),
                 (false, false) => (0, blanks + 2),
             };
@@ -100,5 +111,20 @@ impl Table {
             write!(out, "{:before$}{style}{text}{style:#}{:after$}", "", "")?;
         }
         Ok(writeln!(out)?)
+    }
+
+    /// Writes a row whose last cell is never cut: where it has no room it stands below the others.
+    pub(crate) fn row_in_full(&self, out: &mut Output, mut cells: Vec<Cell>) -> Outcome {
+        let rest = self.rest(out);
+        let is_long = |cell: &Cell| out.is_bounded && width(&printable(&cell.0)) > rest;
+        let Some((text, style)) = cells.pop_if(|cell| is_long(cell)) else {
+            return self.row(out, cells);
+        };
+        self.row(out, cells)?;
+        let style = out.paint.style(style);
+        for line in wrapped(&printable(&text), out.width.saturating_sub(BELOW).max(LEAST)) {
+            writeln!(out, "{:BELOW$}{style}{line}{style:#}", "")?;
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! `afterimage trace`: who wrote it.
 
 mod candidates;
+mod cleared;
 mod phrase;
 mod request;
 mod unescaped;
@@ -18,6 +19,7 @@ use afterimage::{
 use indexmap::IndexSet;
 
 pub(crate) use self::phrase::{Phrase, occurrences};
+use self::{cleared::Cleared, request::RequestHit};
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
@@ -47,6 +49,9 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     let outcome =
         input::each(&args.input.of_all_sessions(), args.json || !out.is_terminal, |source| {
             let lens = lenses.of(source)?;
+            if phrase.is_some() {
+                source.keep_exchanges();
+            }
             hits.begin(source, &lens);
             missing = args.input.session.as_deref().map(|session| source.fail(no_session(session)));
             // What an archive knows of its frames tells which of them there is reason to look at.
@@ -122,6 +127,8 @@ struct Hits {
     note: Option<String>,
     /// What counted the tokens of the file's hits.
     counts: Option<Counts>,
+    /// Whether the last hit of the file stands in a request alone.
+    is_in_requests: bool,
 }
 
 /// How many sessions are named where one is missing.
@@ -136,14 +143,27 @@ impl Hits {
         let table = Hit::table(out);
         let sessions = IndexSet::new();
         let (all, in_file, files, note) = (0, 0, 0, None);
-        let counts = None;
-        Ok(Self { is_json, table, file, session, sessions, all, in_file, files, note, counts })
+        let (counts, is_in_requests) = (None, false);
+        let hits = Self {
+            is_json,
+            table,
+            file,
+            session,
+            sessions,
+            all,
+            in_file,
+            files,
+            note,
+            counts,
+            is_in_requests,
+        };
+        Ok(hits)
     }
 
     fn begin(&mut self, source: &Source, lens: &Lens) {
         self.counts = Some(lens.own_counts());
         self.file = source.is_one_of_several.then(|| source.name());
-        (self.in_file, self.session) = (0, None);
+        (self.in_file, self.session, self.is_in_requests) = (0, None, false);
         self.files += 1;
     }
 
@@ -180,6 +200,38 @@ impl Hits {
         Ok(out.flush_if_terminal()?)
     }
 
+    /// A place in the request with this number, which stands in no frame.
+    fn found_in_request(
+        &mut self,
+        (number, session): (usize, &Arc<str>),
+        hit: &RequestHit,
+        out: &mut Output,
+    ) -> Outcome {
+        if self.is_json {
+            let mut json = hit.to_json();
+            json.shift_insert(0, "request".to_owned(), (number as u64).into());
+            json.shift_insert(0, "session".to_owned(), (&**session).into());
+            if let Some(file) = &self.file {
+                json.shift_insert(0, "file".to_owned(), file.as_str().into());
+            }
+            let before = if self.all == 0 { "" } else { ",\n " };
+            write!(out, "{before}{}", Json(&Value::from(json)))?;
+        } else {
+            let table = RequestHit::table(true);
+            if !std::mem::replace(&mut self.is_in_requests, true) {
+                if let Some(file) = self.file.as_ref().filter(|_| self.in_file == 0) {
+                    view::rule(out, file, style::HEADING, "")?;
+                }
+                view::rule(out, "in requests, and in no frame", style::HEADING, "")?;
+                table.head(out)?;
+            }
+            hit.print(&table, Some(number), out)?;
+        }
+        self.all += 1;
+        self.in_file += 1;
+        Ok(out.flush_if_terminal()?)
+    }
+
     fn end(&self, out: &mut Output) -> Outcome {
         if self.is_json {
             writeln!(out, "]")?;
@@ -198,16 +250,32 @@ struct Tracing<'a> {
     lens: &'a Lens,
 }
 
+/// What became of a frame after it was written.
+#[derive(Clone, Copy, Default)]
+struct Fate<'c> {
+    left: Option<LeftAt>,
+    cleared: Option<(&'c Cleared, FrameSeq)>,
+}
+
+impl Fate<'_> {
+    fn mark(self, hit: Hit<'_>) -> Hit<'_> {
+        let unread = self.cleared.map(|(cleared, frame)| cleared.unread_by(frame, &hit));
+        hit.left(self.left).unread(unread.unwrap_or_default())
+    }
+}
+
 impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
         let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
         let mut held = Vec::new();
+        // What the model did not read of its requests is known after the last frame, too.
+        let holds = self.phrase.is_some() && requests::holds_requests(pages.source().format());
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
             if !is_wanted(&page.session) {
                 continue;
             }
-            if pages.may_replace() {
+            if pages.may_replace() || holds {
                 // Whether the context holds it is known after the last frame.
                 let page = Page { places: self.places(&page), ..page };
                 let has_facet =
@@ -218,22 +286,39 @@ impl Tracing<'_> {
                 held.extend((is_hit || page.changes_context).then_some(page));
             } else {
                 let of = (&page.session, Some(page.sequence.get()), page.message);
-                self.search_in((&page.snapshot, &page.labels), page.places, of, None, hits, out)?;
+                self.search_in(
+                    (&page.snapshot, &page.labels),
+                    page.places,
+                    of,
+                    Fate::default(),
+                    hits,
+                    out,
+                )?;
             }
         }
+        let exchanges = pages.exchanges()?;
+        let exchanges = request::numbered(&exchanges);
+        let cleared = Cleared::of(&exchanges);
         for page in held {
-            let Some(context) = pages.context(&page.session) else { continue };
             let sequence = Some(page.sequence.get());
-            let left = context.left_at(page.sequence);
+            let shown = (&*page.snapshot, &page.labels);
+            let mut fate = Fate { cleared: Some((&cleared, page.sequence)), left: None };
+            let Some(context) = pages.context(&page.session) else {
+                let of = (&page.session, sequence, page.message);
+                self.search_in(shown, page.places, of, fate, hits, out)?;
+                continue;
+            };
+            fate.left = context.left_at(page.sequence);
             // A summary is read in the place of the frames that it replaced.
             for block in context.told_at(page.sequence) {
                 let message = Some(context.messages_before(block.from));
                 let of = (&page.session, sequence, message);
-                self.search_in((&block.snapshot, &page.labels), None, of, None, hits, out)?;
+                let told = (&*block.snapshot, &page.labels);
+                self.search_in(told, None, of, Fate::default(), hits, out)?;
             }
-            if left.is_none_or(|left| left.at != page.sequence) {
+            if fate.left.is_none_or(|left| left.at != page.sequence) {
                 let of = (&page.session, sequence, context.message_of(page.sequence));
-                self.search_in((&page.snapshot, &page.labels), page.places, of, left, hits, out)?;
+                self.search_in(shown, page.places, of, fate, hits, out)?;
             }
         }
         if hits.in_file > 0 && hits.note.is_none() {
@@ -245,7 +330,21 @@ impl Tracing<'_> {
         let sessions = sessions.into_iter().filter(|session| is_wanted(session));
         pages.each_tail(sessions, |tail| {
             let of = (&tail.session, None, Some(tail.message));
-            self.search_in((&tail.snapshot, &FrameLabels::default()), None, of, None, hits, out)
+            self.search_in(
+                (&tail.snapshot, &FrameLabels::default()),
+                None,
+                of,
+                Fate::default(),
+                hits,
+                out,
+            )
+        })?;
+        let Some(phrase) = self.phrase else { return Ok(()) };
+        request::search_all(&exchanges, phrase, |number, exchange, hit| {
+            if !is_wanted(&exchange.session) {
+                return Ok(());
+            }
+            hits.found_in_request((number, &exchange.session), &hit, out)
         })
     }
 
@@ -260,7 +359,7 @@ impl Tracing<'_> {
         (snapshot, labels): (&FrameSnapshot, &FrameLabels),
         places: Option<Vec<TextRange>>,
         of: (&Arc<str>, Option<u64>, Option<usize>),
-        left: Option<LeftAt>,
+        fate: Fate<'_>,
         hits: &mut Hits,
         out: &mut Output,
     ) -> Outcome {
@@ -277,13 +376,13 @@ impl Tracing<'_> {
         if let Some(facet) = &self.args.target.facet {
             for chunk in find_chunks_by_facet(snapshot, facet) {
                 let hit = Hit::of_chunk(of, snapshot, chunk, tokens).labelled(labels);
-                hits.found(&hit.left(left), out)?;
+                hits.found(&fate.mark(hit), out)?;
             }
         }
         if let Some(phrase) = self.phrase {
             for range in places.unwrap_or_else(|| phrase.places(snapshot.text())) {
                 if let Some(hit) = Hit::at(of, snapshot, range, tokens) {
-                    hits.found(&hit.labelled(labels).left(left), out)?;
+                    hits.found(&fate.mark(hit.labelled(labels)), out)?;
                 }
             }
         }

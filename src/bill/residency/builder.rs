@@ -13,7 +13,9 @@ use crate::{
     Result,
     bill::media::{ImageRule, MediaItem, RequestMedia},
     id::{FacetId, FacetType, FrameSeq},
-    request::{Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart},
+    request::{
+        ClearedBlock, Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart,
+    },
     snapshot::{FrameSnapshot, Substitution},
     transcript::Usage,
     veil::{FacetCalls, FacetChange, Frame, Source, ToolCall},
@@ -252,7 +254,9 @@ impl<'r> Builder<'r> {
         exchange: &Exchange,
         request: &Request,
         session: &mut Session<'r>,
-    ) -> Counts {
+    ) -> Result<Counts> {
+        // What the provider cleared was not read: nobody is charged for it.
+        let cleared = self.recording.cleared(exchange.number)?;
         let counter = Arc::clone(self.recording.hud().counter());
         let mut parts = request.parts();
         parts.sort_by_key(|part| match part.kind {
@@ -269,16 +273,24 @@ impl<'r> Builder<'r> {
                 held.push((self.line_of_part(&exchange.session, session, &part), tokens));
             } else if tokens > 0 {
                 apportion(&mut counts, tokens);
-                held.extend(counts);
+                let gone = cleared.iter().filter(|block| block.frame == part.frame());
+                let gone = gone.filter_map(|block| block.facet.clone());
+                let gone: Vec<usize> =
+                    gone.filter_map(|of| session.lines.get(&(Some(of), false)).copied()).collect();
+                held.extend(counts.into_iter().filter(|(line, _)| !gone.contains(line)));
             }
             for item in self.media.of_part(exchange, request, &part) {
+                let is_gone = |of: &ClearedBlock| of.facet.is_some() && of.facet == item.facet;
+                if cleared.iter().any(is_gone) {
+                    continue;
+                }
                 let facet = item.facet.clone().or_else(|| Some(part.facet_id()));
                 let of = (&exchange.session, part.frame(), None);
                 let line = self.line_of_media(session, facet, of);
                 held.push((line, self.tokens_of(line, &item, exchange.model.as_deref())));
             }
         }
-        held
+        Ok(held)
     }
 
     fn line_of_part(
@@ -338,7 +350,7 @@ impl<'r> Builder<'r> {
                 (counted, whole) = (session.layout.tokens(), input.left());
             } else {
                 let request = self.recording.request(exchange.number)?;
-                let parts = self.parts(exchange, &request, session);
+                let parts = self.parts(exchange, &request, session)?;
                 parts.iter().for_each(|(line, tokens)| self.note_held(*line, *tokens));
                 (counted, whole) = (sum(&parts), input.left());
                 held = Some(parts);

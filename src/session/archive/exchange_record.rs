@@ -62,6 +62,7 @@ fn head(exchange: &RecordedExchange, prefix: usize, suffix: usize, middle: usize
         "middle": middle as u64,
     };
     head.put_some("response", exchange.response.as_ref().map(|response| response.len() as u64));
+    head.put_some("host", exchange.host.as_deref());
     head.put_some("status", exchange.status);
     head.put_some("durationMs", exchange.duration_ms);
     head.put_some("failure", exchange.failure.as_deref());
@@ -104,6 +105,7 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         session: text("session")?.into(),
         line: number("line")?,
         api,
+        host: text("host").map(Arc::from),
         asked: Asked::of_body(api, &request),
         request: request.into(),
         is_as_sent: head.get("asSent")?.as_bool()?,
@@ -134,6 +136,7 @@ pub(super) mod tests {
             session: "s".into(),
             line: 7,
             api: if rest { Api::Responses } else { Api::Chat },
+            host: rest.then(|| "api.example".into()),
             request: request.into(),
             is_as_sent: rest,
             response: rest.then(|| "data: é\n\n".into()),

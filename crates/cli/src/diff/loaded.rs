@@ -10,7 +10,7 @@ use afterimage::{
     hud::RenderRequest,
     id::Millis,
     json::{self, Object, Value},
-    request::{Recording, Request},
+    request::{Exchange, Recording, Request},
     transcript::{Transcript, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
@@ -44,6 +44,31 @@ pub(super) struct LoadedContext {
 }
 
 impl LoadedContext {
+    fn of_request(
+        (name, session): (String, &str),
+        request: Request,
+        labels: &RecordingLabels<'_>,
+    ) -> afterimage::Result<Self> {
+        let exported = request.in_cache_order()?;
+        let (session, labels) = (Some(session.to_owned()), labels.session(session));
+        Ok(Self { name, session, exported, request: Some(request), labels, note: None })
+    }
+
+    /// The last requests of the sessions of a recording, as they were sent; none where it holds no
+    /// whole requests.
+    fn last_requests(name: &str, recording: &Recording) -> afterimage::Result<Vec<Self>> {
+        let is_whole = |of: &&Exchange| of.unread.is_none() && of.provenance.lacks().is_empty();
+        let exchanges = recording.exchanges().iter().filter(is_whole);
+        let last: IndexMap<&str, usize> =
+            exchanges.map(|exchange| (&*exchange.session, exchange.number)).collect();
+        let labels = RecordingLabels::new(recording);
+        let request = |(session, number): (&str, usize)| {
+            let name = format!("{name}@{number}");
+            Self::of_request((name, session), recording.request(number)?, &labels)
+        };
+        last.into_iter().map(request).collect()
+    }
+
     pub(super) fn to_json(&self) -> Object {
         let of_request = self.request.as_ref().map(|request| request.provenance().as_str());
         // What is said of a context is that it was worked out.
@@ -73,16 +98,26 @@ pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContex
             return Ok((previous, next));
         }
     }
-    let load = |path: &Path| {
+    let load = |path: &Path, as_context: bool| {
         if let Some((file, number)) = numbered(path) {
             let mut loaded = requests_of(&file, &[(number, path)], args)?;
             let nothing = || Failure::new("there is nothing in it").file(&file);
             return loaded.pop().ok_or_else(|| nothing().into());
         }
-        let contexts = Reading { path, args, lens }.contexts()?;
+        let contexts = Reading { path, args, lens, as_context }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
-    let (previous, next) = (load(&args.previous)?, load(&args.next)?);
+    let (mut previous, mut next) = (load(&args.previous, false)?, load(&args.next, false)?);
+    // A request is compared with a context as what the model read of it, where no form is asked for.
+    let is_context = |of: &LoadedContext, other: &LoadedContext| {
+        other.request.is_none() && of.exported.form() != other.exported.form()
+    };
+    let may_reload = |path: &Path| !input::is_stdin(path) && numbered(path).is_none();
+    if may_reload(&args.previous) && previous.request.is_some() && is_context(&previous, &next) {
+        previous = load(&args.previous, true)?;
+    } else if may_reload(&args.next) && next.request.is_some() && is_context(&next, &previous) {
+        next = load(&args.next, true)?;
+    }
     note_both(&previous, &next);
     Ok((previous, next))
 }
@@ -122,21 +157,14 @@ fn requests_of(
         for (number, path) in numbers {
             let session = args.session.as_deref();
             let request = requests::numbered(source, &recording, *number, session)?;
-            let exported = request.in_cache_order().map_err(|error| source.refuse(error))?;
             if let Some(note) = requests::provenance_note(request.provenance()) {
                 source.note(&format!("request {number} is {note}"));
             }
             let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-            let session = exchange.map(|exchange| exchange.session.to_string());
-            let labels = session.as_deref().map(|session| labels.session(session));
-            loaded.push(LoadedContext {
-                name: path.display().to_string(),
-                session,
-                exported,
-                request: Some(request),
-                labels: labels.unwrap_or_default(),
-                note: None,
-            });
+            let session = exchange.map(|exchange| &*exchange.session).unwrap_or_default();
+            let of = (path.display().to_string(), session);
+            let request = LoadedContext::of_request(of, request, &labels);
+            loaded.push(request.map_err(|error| source.refuse(error))?);
         }
         Ok(())
     })?;
@@ -202,6 +230,8 @@ struct Reading<'r> {
     path: &'r Path,
     args: &'r args::Diff,
     lens: &'r Lens,
+    /// Whether the context is asked for of a file that holds requests.
+    as_context: bool,
 }
 
 impl Reading<'_> {
@@ -219,7 +249,7 @@ impl Reading<'_> {
     /// The contexts of the file: at least one.
     fn contexts(&self) -> Outcome<Vec<LoadedContext>> {
         if !input::is_stdin(self.path) && self.path.is_dir() {
-            if store::open(self.path)?.is_some() {
+            if store::open(self.path)?.is_some() || !input::is_folder_of_files(self.path) {
                 return self.of_input();
             }
             let failure = self.fail("expected a file, found a directory");
@@ -288,34 +318,40 @@ impl Reading<'_> {
         Ok(LoadedContext { name, session, exported, request: None, labels, note: None })
     }
 
-    /// The request that a file holds, with its tools and parameters; `None` where it holds none, or
-    /// several.
-    fn of_request(&self, bytes: &[u8]) -> Outcome<Option<LoadedContext>> {
-        let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
+    /// The requests that a file holds, with their tools and parameters: the last of each session.
+    fn requests_of(&self, bytes: &[u8]) -> Outcome<Vec<LoadedContext>> {
+        let Ok(transcript) = Transcript::new(bytes) else { return Ok(Vec::new()) };
         let recording = Recording::read(transcript, Arc::clone(&self.lens.counter), moment);
         let recording = recording.map_err(|error| self.refuse(error))?;
-        let [only] = recording.exchanges() else { return Ok(None) };
         let is_document = matches!(
             recording.format(),
             TranscriptFormat::Chat | TranscriptFormat::Anthropic | TranscriptFormat::Responses
         );
-        // What holds an answer too is a session, whose whole context is compared.
-        if !is_document || only.answer().is_some() || !only.provenance.lacks().is_empty() {
-            return Ok(None);
+        let name = self.path.display().to_string();
+        if let ([only], true) = (recording.exchanges(), is_document)
+            && only.answer().is_none()
+            && only.provenance.lacks().is_empty()
+        {
+            let labels = RecordingLabels::new(&recording);
+            let request = recording.request(only.number).and_then(|request| {
+                LoadedContext::of_request((name, &only.session), request, &labels)
+            });
+            return Ok(vec![request.map_err(|error| self.refuse(error))?]);
         }
-        let request = recording.request(only.number).map_err(|error| self.refuse(error))?;
-        let exported = request.in_cache_order().map_err(|error| self.refuse(error))?;
-        let (name, session) = (self.path.display().to_string(), Some(only.session.to_string()));
-        let labels = RecordingLabels::new(&recording).session(&only.session);
-        let request = Some(request);
-        Ok(Some(LoadedContext { name, session, exported, request, labels, note: None }))
+        // What holds an answer too is a session, whose whole context is compared.
+        if is_document || self.as_context {
+            return Ok(Vec::new());
+        }
+        let requests = LoadedContext::last_requests(&name, &recording);
+        requests.map_err(|error| self.refuse(error))
     }
 
     /// The contexts of a transcript, after its last frame; `None` where it is none.
     fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<LoadedContext>>> {
         let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
-        if let Some(request) = self.of_request(bytes)? {
-            return Ok(Some(vec![request]));
+        let requests = self.requests_of(bytes)?;
+        if !requests.is_empty() {
+            return Ok(Some(requests));
         }
         if self.args.branches.is_asked() {
             if input::is_stdin(self.path) {
@@ -339,12 +375,24 @@ impl Reading<'_> {
         Ok((!contexts.is_empty()).then_some(contexts))
     }
 
-    /// The contexts of the transcripts in an archive, or of a transcript that is read by branches.
+    /// The last requests, or else the contexts, of the transcripts in an archive, of a recording, or of
+    /// a transcript that is read by branches.
     fn of_input(&self) -> Outcome<Vec<LoadedContext>> {
         let branches = self.args.branches.clone();
         let input = Input { branches, ..Input::of(vec![self.path.to_owned()]) };
         let mut lenses = Lenses::new(&self.args.rendering, Counting::Always);
         let mut contexts = Vec::new();
+        if !self.as_context {
+            input::read(&input, true, input::InputRefusal::Ends, |source| {
+                let recording = requests::read(source, &uncounted())?;
+                let requests = LoadedContext::last_requests(&source.name(), &recording);
+                contexts.extend(requests.map_err(|error| source.refuse(error))?);
+                Ok(())
+            })?;
+        }
+        if !contexts.is_empty() {
+            return Ok(contexts);
+        }
         input::read(&input, true, input::InputRefusal::Ends, |source| {
             let lens = lenses.of(source)?;
             let histories = histories(source, &lens)?;

@@ -62,7 +62,7 @@ pub(super) fn print(
         let forecast = of.forecast();
         let (read, written) = of.reported();
         let time = of.exchange.time.as_deref().map_or_else(|| "–".to_owned(), clock);
-        let loss = forecast.and_then(|of| of.loss);
+        let (lost, loss) = of.lost();
         let price = forecast.and_then(|of| of.price);
         let price = price.map_or_else(|| "–".to_owned(), money);
         let look = if of.is_excess { style::REMOVED } else { anstyle::Style::new() };
@@ -74,12 +74,12 @@ pub(super) fn print(
             figure(forecast.map(|of| of.write)),
             figure(written),
             plain(price),
-            figure(forecast.map(|of| of.lost)),
+            figure(lost),
             (loss.map_or_else(|| "–".to_owned(), money), look),
             (why(of), if of.is_excess { style::REMOVED } else { style::DIM }),
         ];
         let cells = cells.into_iter().zip(&shown).filter(|(_, is_shown)| **is_shown);
-        table.row(out, cells.map(|(cell, _)| cell).collect())?;
+        table.row_in_full(out, cells.map(|(cell, _)| cell).collect())?;
         out.flush_if_terminal()?;
     }
     if watching.args.follow { Ok(()) } else { sums(watching, watched, out) }
@@ -88,13 +88,22 @@ pub(super) fn print(
 /// Why the cache serves what it does, in a few words.
 fn why(of: &Watched<'_>) -> String {
     let prediction = &of.prediction;
-    let mut why = match (&prediction.cache, prediction.cause(), of.previous) {
+    let mut why = match (&prediction.cache, of.cause(), of.previous) {
         (Err(reason), None, _) => reason.to_string(),
         (Err(reason), Some(cause), _) => format!("{cause}; {reason}"),
         (Ok(_), _, None) => "first".to_owned(),
         (Ok(_), Some(cause), _) => cause,
         (Ok(_), None, _) => "+".to_owned(),
     };
+    match &of.verdict {
+        Some(verdict) if verdict.is_contradiction && verdict.lost > 0 => {
+            why.push_str("; the forecast was contradicted: less was read");
+        }
+        Some(verdict) if verdict.is_contradiction => {
+            why.push_str("; the forecast was contradicted: the cache served it");
+        }
+        _ => {}
+    }
     if prediction.lifetime == Lifetime::Uncertain {
         why.push_str("; may have expired");
     }
@@ -116,14 +125,14 @@ fn sums(watching: &Watching<'_>, watched: &[Watched<'_>], out: &mut Output) -> O
     let forecasts = || paid().filter_map(|of| Some((of, of.forecast()?)));
     let count = forecasts().count() as u64;
     let sum = |figures: &mut dyn Iterator<Item = u64>| figures.fold(0, u64::saturating_add);
-    let lost = sum(&mut forecasts().map(|(_, of)| of.lost));
+    let lost = sum(&mut forecasts().filter_map(|(of, _)| of.lost().0));
     let in_sum = |amounts: Vec<Money>| {
         let pico = amounts.iter().map(|amount| amount.pico()).fold(0, u128::saturating_add);
         amounts.first().map(|first| money(Money::from_pico(pico, first.currency())))
     };
     let price = in_sum(forecasts().filter_map(|(_, of)| of.price).collect());
     let price = price.map(|price| format!("{price} of input; ")).unwrap_or_default();
-    let loss = in_sum(forecasts().filter_map(|(_, of)| of.loss).collect());
+    let loss = in_sum(forecasts().filter_map(|(of, _)| of.lost().1).collect());
     let loss = loss.map(|loss| format!(", {loss} of that")).unwrap_or_default();
     writeln!(out, " {}: {price}{} tokens lost{loss}", counted(count, "forecast"), grouped(lost))?;
     if let Some(most) = watching.most {
@@ -141,6 +150,14 @@ fn sums(watching: &Watching<'_>, watched: &[Watched<'_>], out: &mut Output) -> O
             grouped(read),
             grouped(said)
         )?;
+    }
+    let is_contradicted =
+        |of: &&Watched<'_>| of.verdict.as_ref().is_some_and(|of| of.is_contradiction);
+    let contradicted = watched.iter().filter(is_contradicted).count() as u64;
+    if contradicted > 0 {
+        let forecasts = counted(contradicted, "forecast");
+        let were = if contradicted == 1 { "was" } else { "were" };
+        writeln!(out, " {forecasts} {were} contradicted by the report, which decides")?;
     }
     Ok(())
 }

@@ -289,6 +289,14 @@ impl Source {
         }
     }
 
+    /// As [`Source::take_exchanges`], of an archive whatever of its frames was read.
+    pub(crate) fn take_all_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+        if let Reader::Archived(file, next) = &mut self.reader {
+            *next = file.rows()?.len();
+        }
+        self.take_exchanges()
+    }
+
     /// The exchanges that were kept and not taken yet: those of an archive once all frames were
     /// read.
     pub(crate) fn take_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {

@@ -10,7 +10,7 @@ use crate::{
     style,
     table::{Column, Table, plain},
     text::{grouped, last_columns, percent, printable},
-    usage,
+    usage, view,
 };
 
 /// What the figures are, and are not.
@@ -20,10 +20,17 @@ const SIMULATED: &str =
 /// The fewest columns in which the end of a file's name says which it is.
 const LEAST_NAME: usize = 16;
 
+/// From how many columns on a row has room for all figures.
+const WIDE: usize = 106;
+
 /// A table with a row for each file and policy.
 pub(super) struct Page {
     table: Table,
     shows: Shown,
+    /// Whether names of files have room in their rows.
+    has_room: bool,
+    /// Whether rows have no room: the policy and what was asked stand above and below them.
+    is_narrow: bool,
 }
 
 /// Which columns a table has besides those that each has.
@@ -38,23 +45,30 @@ pub(super) struct Shown {
 }
 
 impl Page {
-    pub(super) fn new(shows: Shown) -> Self {
+    pub(super) fn new(shows: Shown, out: &Output) -> Self {
+        let is_narrow = out.is_bounded && out.width < WIDE;
         let only = |shown: bool, column| Some(column).filter(|_| shown);
         let columns = [
-            only(shows.policy, Column::text("policy", 14)),
+            only(shows.policy && !is_narrow, Column::text("policy", 14)),
             Some(Column::number("turns", 5)),
-            Some(Column::number("sent", 11)),
+            Some(Column::number("sent", 10)),
             Some(Column::number("cached", 6)),
-            Some(Column::number("billed", 11)),
-            only(shows.asked, Column::number("asked", 9)),
+            Some(Column::number("billed", 9)),
+            only(shows.asked && !is_narrow, Column::number("asked", 9)),
             Some(Column::number("used", 6)),
             Some(Column::number("blocks", 6)),
             Some(Column::number("names", 6)),
-            Some(Column::number("faults", 6)),
-            only(shows.cost, Column::number("cost", 10)),
+            // What they are stands below the rows that have any.
+            only(!(shows.cost && is_narrow), Column::number("faults", 6)),
+            only(shows.cost, Column::number("cost", 11)),
             Some(Column::text("file", 40)),
         ];
-        Self { table: Table::new(columns.into_iter().flatten()), shows }
+        let mut columns: Vec<Column> = columns.into_iter().flatten().collect();
+        let has_room = Table::rest_of(&columns, out) >= LEAST_NAME;
+        if !has_room {
+            columns.pop();
+        }
+        Self { table: Table::new(columns), shows, has_room, is_narrow }
     }
 
     pub(super) fn head(&self, title: &str, counts: &Counts, out: &mut Output) -> Outcome {
@@ -62,22 +76,19 @@ impl Page {
         let dim = out.paint.style(style::DIM);
         writeln!(out, "{heading}{title}, simulated{heading:#}")?;
         writeln!(out, "{dim}Counted by {counts}{dim:#}")?;
-        writeln!(out, "{dim}{SIMULATED}{dim:#}\n")?;
+        view::note(out, 0, SIMULATED)?;
+        writeln!(out)?;
         self.table.head(out)
     }
 
     /// Prints the name of a file over its rows, where they have no room for it.
     pub(super) fn file(&self, name: &str, out: &mut Output) -> Outcome {
-        if self.has_room(out) {
+        if self.has_room {
             return Ok(());
         }
         let dim = out.paint.style(style::DIM);
         let name = last_columns(&printable(name), out.width.saturating_sub(1));
         Ok(writeln!(out, " {dim}{name}{dim:#}")?)
-    }
-
-    fn has_room(&self, out: &Output) -> bool {
-        self.table.rest(out) >= LEAST_NAME
     }
 
     fn cut(&self, name: &str, out: &Output) -> String {
@@ -105,23 +116,30 @@ impl Page {
         let count: u64 = faults.iter().map(|(count, _)| count).sum();
         let style = if count > 0 { style::REMOVED } else { anstyle::Style::new() };
         let only = |shown: bool, cell| Some(plain(cell)).filter(|_| shown);
+        let asked = of.summary_input + of.summary_output;
         let cost = played.cost.map_or_else(|| "–".to_owned(), usage::money);
         let cells = [
-            only(self.shows.policy, policy.to_owned()),
+            only(self.shows.policy && !self.is_narrow, policy.to_owned()),
             Some(plain(grouped(of.turns))),
             Some(plain(grouped(of.tokens_sent))),
             Some(plain(percent(of.tokens_cached, of.tokens_sent))),
             Some(plain(grouped(billed))),
-            only(self.shows.asked, grouped(of.summary_input + of.summary_output)),
+            only(self.shows.asked && !self.is_narrow, grouped(asked)),
             Some(plain(share(of.full_sent, of.full_room))),
             Some(plain(grouped(of.compressions))),
             Some(plain(share(of.identifiers_kept, of.identifiers_needed))),
-            Some((grouped(count), style)),
+            Some((grouped(count), style)).filter(|_| !(self.shows.cost && self.is_narrow)),
             only(self.shows.cost, cost),
-            Some(plain(if self.has_room(out) { self.cut(name, out) } else { String::new() })),
+            self.has_room.then(|| plain(self.cut(name, out))),
         ];
         let cells = cells.into_iter().flatten().collect();
+        if self.is_narrow && self.shows.policy {
+            writeln!(out, " {}", printable(policy))?;
+        }
         self.table.row(out, cells)?;
+        if self.is_narrow && self.shows.asked {
+            writeln!(out, "        {} asked for summaries", grouped(asked))?;
+        }
         let style = out.paint.style(style);
         for (count, what) in faults.into_iter().filter(|(count, _)| *count > 0) {
             writeln!(out, "        {style}{} {what}{style:#}", grouped(count))?;
@@ -146,7 +164,6 @@ pub(super) fn survival<'p>(
         Column::number("error", 7),
         Column::number("todo", 7),
         Column::number("files", 7),
-        Column::text("", 0),
     ]);
     table.head(out)?;
     for (name, played) in policies {
@@ -156,7 +173,7 @@ pub(super) fn survival<'p>(
             plain(if none { "–".to_owned() } else { percent(share.found, share.wanted) })
         });
         let cells = [plain(name), plain(grouped(of.texts))].into_iter().chain(shares);
-        table.row(out, cells.chain([plain("")]).collect())?;
+        table.row(out, cells.collect())?;
     }
     Ok(())
 }

@@ -1,16 +1,16 @@
 //! `afterimage requests --broken`: the requests whose caches served less than they could.
 
-use std::io::Write;
+use std::{cmp::Reverse, io::Write};
 
 use afterimage::{
-    bill::{BreakCause, BrokenCache, broken_caches},
-    id::Millis,
-    json::ObjectExt,
-    request::{Exchange, RequestDiff},
-    transcript::Money,
+    bill::{BreakCause, BrokenCache},
+    guard::Guard,
+    json::{Object, ObjectExt, Value},
+    request::Exchange,
+    transcript::{AppliedEdit, Money},
 };
 
-use super::listing::Listing;
+use super::{causes::price_lost, listing::Listing};
 use crate::{
     failure::Outcome,
     json::{object, or_null},
@@ -24,46 +24,55 @@ use crate::{
     view,
 };
 
-/// Lists the broken caches of a recording.
-pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
-    let time = |text: &str| {
-        let stamp = text.parse::<jiff::Timestamp>().ok();
-        let millis = stamp.map(jiff::Timestamp::as_millisecond).or_else(|| text.parse().ok());
-        millis.map(Millis::new)
-    };
-    let found = broken_caches(listing.recording, time);
-    let found = found.map_err(|error| listing.source.refuse(error))?;
+/// A broken cache with its request, what it cost, and why it broke.
+struct Row<'l> {
+    of: &'l BrokenCache,
+    exchange: &'l Exchange,
+    price: Option<Money>,
+    cause: String,
+}
+
+/// Lists the broken caches of a recording: all of them in their order, or those that cost most.
+pub(super) fn list(listing: &Listing<'_>, guard: &Guard, out: &mut Output) -> Outcome {
     let exchanges = listing.exchanges()?;
-    let mut broken = Vec::new();
-    for of in &found {
-        if let Some(exchange) = exchanges.iter().find(|exchange| exchange.number == of.request) {
-            broken.push((of, *exchange, price(listing, of, exchange)));
-        }
+    let mut rows = Vec::new();
+    for of in listing.broken.all() {
+        let found = exchanges.iter().find(|exchange| exchange.number == of.request);
+        rows.extend(
+            found.map(|exchange| (of, *exchange, price_lost(listing.prices, of.lost, exchange))),
+        );
     }
+    let mut rest = Vec::new();
+    if let Some(top) = listing.args.top {
+        let cost = |(of, _, price): &(&BrokenCache, _, Option<Money>)| {
+            Reverse((price.map(Money::pico), of.lost))
+        };
+        rows.sort_by_key(cost);
+        rest = rows.split_off(top.min(rows.len()));
+    }
+    let all: Vec<_> = rows.iter().chain(&rest).map(|(of, _, price)| (of.lost, *price)).collect();
+    let rest: Vec<_> = rest.iter().map(|(of, _, price)| (of.lost, *price)).collect();
+    let row = |(of, exchange, price)| -> Outcome<Row<'_>> {
+        let cause = guard.explain(listing.recording, of);
+        let cause = cause.map_err(|error| listing.source.refuse(error))?;
+        Ok(Row { of, exchange, price, cause })
+    };
+    let rows = rows.into_iter().map(row).collect::<Outcome<Vec<_>>>()?;
     if listing.args.json {
-        return broken.into_iter().try_for_each(|(of, exchange, price)| {
-            let label = listing.label(exchange);
-            let mut json = object! {
-                "file": listing.source.name(),
-                "request": of.request as u64,
-                "previous": of.previous as u64,
-                "session": &*exchange.session,
-                "time": or_null(exchange.time.as_deref()),
-                "line": or_null(label.line()),
-                "uuid": or_null(label.uuid()),
-                "calls": listing.calls_json(exchange),
-                "lost": of.lost,
-                "price": or_null(price),
-                "afterMs": or_null(of.after_ms),
-                "cause": of.cause.as_str(),
-                "differs": or_null(difference(of).map(|diff| listing.difference_json(exchange, diff))),
-            };
-            json.put_some("subagentFile", label.file());
-            out.json(json)
+        rows.iter().try_for_each(|row| out.json(row.to_json(listing)))?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let Sum { count, lost, price, .. } = Sum::of(&rest, listing);
+        return out.json(object! {
+            "file": listing.source.name(),
+            "others": count,
+            "lost": lost,
+            "price": or_null(price),
         });
     }
     view::rule(out, &listing.source.name(), style::HEADING, listing.source.format().name())?;
-    if broken.is_empty() {
+    if rows.is_empty() && rest.is_empty() {
         return Ok(writeln!(out, " No cache is reported to have broken.")?);
     }
     let [time, line] = Label::columns();
@@ -77,59 +86,100 @@ pub(super) fn list(listing: &Listing<'_>, out: &mut Output) -> Outcome {
         Column::text("WHY", 0),
     ]);
     table.head(out)?;
-    for (of, exchange, price) in &broken {
+    for Row { of, exchange, price, mut cause } in rows {
+        // Who wrote what differs, where that is in a frame or stands for frames.
+        if let BreakCause::Changed(diff) = &of.cause
+            && let Some(divergence) = &diff.prefix.divergence
+            && let place = listing.place(exchange, divergence, diff)
+            && (place.contains("frame ") || place.starts_with("block "))
+        {
+            cause = format!("{cause}: {place}");
+        }
         let [_, line] = listing.label(exchange).cells();
-        table.row(
-            out,
-            vec![
-                plain(of.request.to_string()),
-                plain(exchange.time.as_deref().map_or_else(|| "–".to_owned(), clock)),
-                line,
-                plain(grouped(of.lost)),
-                plain(price.map_or_else(|| "–".to_owned(), money)),
-                plain(of.after_ms.map_or_else(|| "–".to_owned(), seconds)),
-                plain(why(listing, of, exchange)),
-            ],
-        )?;
+        let cells = vec![
+            plain(of.request.to_string()),
+            plain(exchange.time.as_deref().map_or_else(|| "–".to_owned(), clock)),
+            line,
+            plain(grouped(of.lost)),
+            plain(price.map_or_else(|| "–".to_owned(), money)),
+            plain(of.after_ms.map_or_else(|| "–".to_owned(), seconds)),
+            (cause, style::DIM),
+        ];
+        table.row_in_full(out, cells)?;
     }
-    let lost = broken.iter().fold(0_u64, |sum, (of, ..)| sum.saturating_add(of.lost));
-    let priced: Vec<Money> = broken.iter().filter_map(|(.., price)| *price).collect();
-    let pico = priced.iter().map(|price| price.pico()).fold(0, u128::saturating_add);
-    let total = money(Money::from_pico(pico, listing.prices.currency()));
-    let total = match priced.len() {
-        0 => "no price is known".to_owned(),
-        known if known < broken.len() => format!("≥{total}"),
-        _ => total,
-    };
-    let broken = counted(broken.len() as u64, "broken cache");
-    Ok(writeln!(out, " {broken}, {} tokens, {total}", grouped(lost))?)
+    if !rest.is_empty() {
+        writeln!(out, " and {}", Sum::of(&rest, listing).words())?;
+    }
+    Ok(writeln!(out, " {}", Sum::of(&all, listing).words())?)
 }
 
-/// What it cost; `None` where the model has no price.
-fn price(listing: &Listing<'_>, of: &BrokenCache, exchange: &Exchange) -> Option<Money> {
-    let price = listing.prices.of(exchange.model.as_deref()?)?;
-    let lost = price.lost(of.lost, exchange.usage.as_ref()?);
-    Some(Money::from_pico(lost, listing.prices.currency()))
+/// What some broken caches come to.
+struct Sum {
+    count: u64,
+    lost: u64,
+    /// What is known of the price, and whether it is all of it; `None` where nothing is.
+    price: Option<Money>,
+    is_partial: bool,
 }
 
-fn difference(of: &BrokenCache) -> Option<&RequestDiff> {
-    match &of.cause {
-        BreakCause::Changed(diff) => Some(diff),
-        _ => None,
+impl Sum {
+    fn of(broken: &[(u64, Option<Money>)], listing: &Listing<'_>) -> Self {
+        let priced: Vec<Money> = broken.iter().filter_map(|(_, price)| *price).collect();
+        let pico = priced.iter().map(|price| price.pico()).fold(0, u128::saturating_add);
+        let price = Money::from_pico(pico, listing.prices.currency());
+        Self {
+            count: broken.len() as u64,
+            lost: broken.iter().fold(0, |sum, (lost, _)| sum.saturating_add(*lost)),
+            price: (!priced.is_empty()).then_some(price),
+            is_partial: priced.len() < broken.len(),
+        }
+    }
+
+    fn words(&self) -> String {
+        let price = match self.price.map(money) {
+            None => "no price is known".to_owned(),
+            Some(price) if self.is_partial => format!("≥{price}"),
+            Some(price) => price,
+        };
+        format!("{}, {} tokens, {price}", counted(self.count, "broken cache"), grouped(self.lost))
     }
 }
 
-fn why(listing: &Listing<'_>, of: &BrokenCache, exchange: &Exchange) -> String {
-    let diff = match &of.cause {
-        BreakCause::Changed(diff) => diff,
-        BreakCause::Expired => return "time to live".to_owned(),
-        _ => return "unknown".to_owned(),
-    };
-    if let Some(divergence) = &diff.prefix.divergence {
-        return listing.place(exchange, divergence, diff);
+impl Row<'_> {
+    fn to_json(&self, listing: &Listing<'_>) -> Object {
+        let Self { of, exchange, price, cause } = self;
+        let label = listing.label(exchange);
+        let diff = match &of.cause {
+            BreakCause::Changed(diff) => Some(diff),
+            _ => None,
+        };
+        let mut json = object! {
+            "file": listing.source.name(),
+            "request": of.request as u64,
+            "previous": of.previous as u64,
+            "session": &*exchange.session,
+            "time": or_null(exchange.time.as_deref()),
+            "line": or_null(label.line()),
+            "uuid": or_null(label.uuid()),
+            "calls": listing.calls_json(exchange),
+            "lost": of.lost,
+            "price": or_null(*price),
+            "afterMs": or_null(of.after_ms),
+            "cause": of.cause.as_str(),
+            "words": cause.as_str(),
+            "differs": or_null(diff.map(|diff| listing.difference_json(exchange, diff))),
+        };
+        match &of.cause {
+            BreakCause::Edited(edits) => {
+                json.put("edits", edits.iter().map(AppliedEdit::to_json).collect::<Value>());
+            }
+            BreakCause::Older(number) => json.put("older", *number as u64),
+            BreakCause::Reshaped(content) => json.put("reshaped", content.owner.as_str()),
+            _ => {}
+        }
+        json.put_some("subagentFile", label.file());
+        json
     }
-    let causes: Vec<&str> = diff.breaks.iter().map(|of| of.cause.as_str()).collect();
-    format!("other {}", causes.join(", "))
 }
 
 fn seconds(millis: u64) -> String {

@@ -54,7 +54,7 @@ impl Following<'_> {
             let counts = RequestCounts::of(self.args, self.lens, &recording);
             let counts = counts.map_err(|error| source.refuse(error))?;
             let of = (&recording, counts);
-            let mut listing = Listing::new(self.args, source, of, self.prices, Some(&*printed));
+            let mut listing = Listing::new(self.args, source, of, self.prices, Some(&*printed))?;
             listing.held = held(source, &recording, is_quiet);
             let is_ready = |exchange: &&Exchange| !listing.held.contains(&exchange.number);
             let ready: Vec<&Exchange> = recording.exchanges().iter().filter(is_ready).collect();

@@ -13,9 +13,12 @@ use afterimage::{
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
     request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, RequestDiff, RequestTokens},
+    transcript::AppliedEdit,
 };
 
-use super::{breaks_json, counted::RequestCounts, follow::Printed, page::Shape};
+use super::{
+    breaks_json, causes::BrokenCaches, counted::RequestCounts, follow::Printed, page::Shape,
+};
 use crate::{
     args,
     diff::rules,
@@ -41,6 +44,7 @@ pub(super) struct Listing<'l> {
     /// The columns of the table that was printed.
     pub(super) shape: Cell<Option<Shape>>,
     pub(super) labels: RecordingLabels<'l>,
+    pub(super) broken: BrokenCaches,
 }
 
 impl<'l> Listing<'l> {
@@ -50,10 +54,11 @@ impl<'l> Listing<'l> {
         (recording, counts): (&'l Recording, RequestCounts),
         prices: &'l Prices,
         printed: Option<&'l Printed>,
-    ) -> Self {
+    ) -> Outcome<Self> {
         let labels = RecordingLabels::new(recording);
         let (held, shape) = Default::default();
-        Self { args, source, recording, counts, prices, printed, held, shape, labels }
+        let broken = BrokenCaches::of(recording).map_err(|error| source.refuse(error))?;
+        Ok(Self { args, source, recording, counts, prices, printed, held, shape, labels, broken })
     }
 
     /// Where a recorded request stands in the file, or else the answer of one that was worked out.
@@ -158,6 +163,12 @@ impl<'l> Listing<'l> {
                 line.put("reason", reason.as_str());
             }
             line.put_some("unread", exchange.unread.as_deref());
+            if !exchange.edits.is_empty() {
+                line.put(
+                    "edits",
+                    exchange.edits.iter().map(AppliedEdit::to_json).collect::<Value>(),
+                );
+            }
             let (tokens, growth) = self.tokens(exchange, &mut totals)?;
             line.put(
                 "tokens",

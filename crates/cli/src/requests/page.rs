@@ -170,29 +170,38 @@ impl Listing<'_> {
         let Some(diff) = self.differences(exchange)? else {
             return Ok((format!("{retry}first{}", self.calls(exchange)), style::DIM));
         };
-        Ok(match &diff.prefix.divergence {
-            None if diff.parameters.is_empty() && diff.breaks.is_empty() => {
-                (format!("{retry}+{}", self.calls(exchange)), style::DIM)
-            }
-            None => {
-                let parameters = diff.parameters.iter().map(|change| change.name.as_str());
-                let names: IndexSet<&str> =
-                    parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
-                let names: Vec<&str> = names.into_iter().collect();
-                let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
-                let (billed, look) = if diff.breaks.is_empty() {
-                    (String::new(), style::DIM)
-                } else {
-                    (format!("; {} billed again", grouped(again)), style::ADDED)
-                };
-                (format!("{retry}+ other {}{billed}", names.join(", ")), look)
-            }
-            Some(divergence) => {
-                let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
-                let place = self.place(exchange, divergence, &diff);
-                (format!("{retry}{place}; {} billed again", grouped(again)), style::ADDED)
-            }
-        })
+        // Where the provider reports what its cache served, that decides, and no count of ours.
+        let lost = self.broken.lost(exchange);
+        let billed = |counted: u64| match lost.or((counted > 0).then_some(counted)) {
+            Some(0) => "; the cache served it".to_owned(),
+            again => again.map_or_else(String::new, |of| format!("; {} billed again", grouped(of))),
+        };
+        let look = if lost == Some(0) { style::DIM } else { style::ADDED };
+        if let Some(divergence) = &diff.prefix.divergence {
+            let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
+            let place = self.place(exchange, divergence, &diff);
+            return Ok((format!("{retry}{place}{}", billed(again)), look));
+        }
+        let calls = self.calls(exchange);
+        if diff.parameters.is_empty() && diff.breaks.is_empty() {
+            let broken = self.broken.get(exchange.number);
+            let Some(cause) = broken.and_then(|broken| broken.cause.words()) else {
+                return Ok((format!("{retry}+{calls}"), style::DIM));
+            };
+            let again = grouped(lost.unwrap_or(0));
+            return Ok((format!("{retry}+; {again} billed again: {cause}{calls}"), style::ADDED));
+        }
+        let parameters = diff.parameters.iter().map(|change| change.name.as_str());
+        let names: IndexSet<&str> =
+            parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
+        let (billed, look) = if diff.breaks.is_empty() {
+            (String::new(), style::DIM)
+        } else {
+            (billed(again), look)
+        };
+        Ok((format!("{retry}+ other {}{billed}", names.join(", ")), look))
     }
 
     /// The tools that the answer calls, in a few words.
