@@ -171,7 +171,9 @@ pub fn broken_caches(
     let mut broken = Vec::new();
     for exchange in recording.exchanges() {
         // Who was broken off before the provider said anything reports zeros.
-        let usage = exchange.usage.as_ref().filter(|usage| usage.input.is_some_and(|of| of > 0));
+        let copied = exchange.copied.as_ref().and_then(|copied| copied.usage.as_ref());
+        let usage = exchange.usage.as_ref().or(copied);
+        let usage = usage.filter(|usage| usage.input.is_some_and(|of| of > 0));
         // Where a provider compacted the request first, the first run reads what was left, and the
         // last one leaves something else.
         let runs = usage.map(Usage::runs).unwrap_or_default();
@@ -199,7 +201,8 @@ pub fn broken_caches(
             next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
         }
         let lost = lost_tokens((&last.usage, last.model.as_deref()), first).unwrap_or(0);
-        if lost == 0 {
+        // What a copy lost was paid for elsewhere.
+        if lost == 0 || exchange.copied.is_some() {
             continue;
         }
         let after_ms = now.zip(last.time).and_then(|(now, was)| now.get().checked_sub(was.get()));

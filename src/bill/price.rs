@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use indexmap::IndexMap;
 
@@ -6,7 +6,7 @@ use super::{Prices, Unpriced, residency::TokenRates};
 use crate::{
     json::{Object, Value, object},
     request::ReportedExchange,
-    transcript::{Money, Usage},
+    transcript::{Money, Usage, WEB_SEARCH},
 };
 
 /// The price of one token of each kind, in 10^-12 of the currency, for requests whose input is
@@ -21,28 +21,73 @@ pub(super) struct Rates {
     pub(super) output: u128,
 }
 
+/// One, as factors are kept.
+pub(super) const ONE: u128 = 1_000_000;
+
 /// What the tokens of a model cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
     /// From the shortest input on; the first is for every one.
     tiers: Vec<Rates>,
+    /// What tokens cost more, or less, under a term, in millionths.
+    terms: BTreeMap<String, u128>,
+    /// What a web search of the provider's costs, in 10^-12 of the currency.
+    web_search: Option<u128>,
 }
 
 impl Price {
     pub(super) fn new(tiers: Vec<Rates>) -> Self {
-        Self { tiers }
+        Self { tiers, terms: BTreeMap::new(), web_search: None }
+    }
+
+    /// The same, with what the provider says of all models; the model's own terms hold.
+    pub(super) fn with(
+        mut self,
+        own: BTreeMap<String, u128>,
+        of_all: &BTreeMap<String, u128>,
+        web_search: Option<u128>,
+    ) -> Self {
+        self.terms = of_all.clone();
+        self.terms.extend(own);
+        self.web_search = web_search;
+        self
     }
 
     /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
-    /// missing. The whole request costs what its tier says; where a provider ran the model several
-    /// times, each run has its own. What was written to the cache and says not for how long stays for
-    /// five minutes, as the providers have it. O(runs).
+    /// missing, or a term of it has no price. The whole request costs what its tier says; where a
+    /// provider ran the model several times, each run has its own. What was written to the cache and
+    /// says not for how long stays for five minutes, as the providers have it. O(runs).
     pub fn of(&self, usage: &Usage) -> Option<u128> {
         if usage.unreadable.has_price() {
             return None;
         }
+        let factor = self.factor(usage)?;
         let mut runs = usage.runs().iter();
-        runs.try_fold(0_u128, |sum, run| sum.checked_add(self.of_run(run)?))
+        let tokens = runs.try_fold(0_u128, |sum, run| sum.checked_add(self.of_run(run)?))?;
+        (tokens.checked_mul(factor)? / ONE).checked_add(self.web_searches(usage)?)
+    }
+
+    /// The terms of a usage that have no price.
+    pub fn unpriced_terms<'u>(&self, usage: &'u Usage) -> impl Iterator<Item = &'u str> {
+        let is_priced = |name: &str| match name {
+            WEB_SEARCH => self.web_search.is_some(),
+            name => self.terms.contains_key(name),
+        };
+        usage.terms.keys().map(String::as_str).filter(move |name| !is_priced(name))
+    }
+
+    /// What the tokens of a usage cost more, or less, by its terms, in millionths.
+    fn factor(&self, usage: &Usage) -> Option<u128> {
+        let mut terms = usage.terms.keys().filter(|name| *name != WEB_SEARCH);
+        terms.try_fold(ONE, |all, name| Some(all.checked_mul(*self.terms.get(name)?)? / ONE))
+    }
+
+    /// What the provider's own web searches cost.
+    pub(super) fn web_searches(&self, usage: &Usage) -> Option<u128> {
+        match usage.terms.get(WEB_SEARCH) {
+            None => Some(0),
+            Some(count) => u128::from(*count).checked_mul(self.web_search?),
+        }
     }
 
     fn of_run(&self, usage: &Usage) -> Option<u128> {
@@ -72,12 +117,13 @@ impl Price {
     /// The prices of the tokens of each run of an exchange with this usage; none where it has no
     /// price.
     pub(super) fn token_rates(&self, usage: &Usage) -> Vec<TokenRates> {
-        if self.of(usage).is_none() {
+        let Some(factor) = self.of(usage).and_then(|_| self.factor(usage)) else {
             return Vec::new();
-        }
+        };
         let rates = |run: &Usage| {
             let of = self.tier(run.input?)?;
-            Some([of.cache_read, of.cache_write_1h, of.cache_write_5m, of.input, of.output])
+            let rates = [of.cache_read, of.cache_write_1h, of.cache_write_5m, of.input, of.output];
+            Some(rates.map(|rate| rate.saturating_mul(factor) / ONE))
         };
         usage.runs().iter().filter_map(rates).collect()
     }
@@ -86,6 +132,7 @@ impl Price {
     /// request with this usage: they were written to it again, or else read as others are. Where the
     /// model ran several times, it is the first run that lost them.
     pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
+        let factor = self.factor(usage).unwrap_or(ONE);
         let usage = usage.runs().first().unwrap_or(usage);
         let input = usage.input.unwrap_or(0);
         let Some(rates) = self.tier(input) else { return 0 };
@@ -96,10 +143,11 @@ impl Price {
             (written - hour, rates.cache_write_5m),
             (hour, rates.cache_write_1h),
         ];
-        parts.into_iter().fold(0, |sum: u128, (tokens, rate)| {
+        let lost = parts.into_iter().fold(0, |sum: u128, (tokens, rate)| {
             let more = rate.saturating_sub(rates.cache_read);
             sum.saturating_add(u128::from(tokens).saturating_mul(more))
-        })
+        });
+        lost.saturating_mul(factor) / ONE
     }
 }
 
@@ -111,6 +159,8 @@ pub struct Bill<'p> {
     pub priced: u64,
     /// Those whose model has none, by model; `None` where the source names none.
     pub unpriced: IndexMap<Option<Arc<str>>, u64>,
+    /// Those whose usage has a term that the table has no price for, by term.
+    pub unpriced_terms: IndexMap<String, u64>,
     /// Those whose usage is not complete. One that failed and reports nothing is none of them.
     pub incomplete: u64,
     total: u128,
@@ -123,13 +173,18 @@ impl<'p> Bill<'p> {
         prices: &'p Prices,
         exchanges: impl IntoIterator<Item = E>,
     ) -> Self {
-        let (priced, unpriced, incomplete, total, by_model) = Default::default();
-        let mut bill = Self { prices, priced, unpriced, incomplete, total, by_model };
+        let (priced, unpriced, unpriced_terms, incomplete, total, by_model) = Default::default();
+        let mut bill =
+            Self { prices, priced, unpriced, unpriced_terms, incomplete, total, by_model };
         exchanges.into_iter().for_each(|exchange| bill.add(exchange.borrow()));
         bill
     }
 
+    /// A copy costs nothing here.
     fn add(&mut self, exchange: &ReportedExchange) {
+        if exchange.copied.is_some() {
+            return;
+        }
         match self.prices.cost(exchange) {
             Ok(cost) => {
                 self.priced += 1;
@@ -140,6 +195,7 @@ impl<'p> Bill<'p> {
             Err(Unpriced::UnknownModel) => {
                 *self.unpriced.entry(exchange.model.clone()).or_default() += 1;
             }
+            Err(Unpriced::Term(name)) => *self.unpriced_terms.entry(name).or_default() += 1,
             Err(Unpriced::NoUsage) if exchange.is_failed => {}
             Err(_) => self.incomplete += 1,
         }
@@ -164,7 +220,7 @@ impl<'p> Bill<'p> {
 
     /// Whether some exchanges are in no sum: their model has no price, or their usage is not whole.
     pub fn is_partial(&self) -> bool {
-        self.incomplete > 0 || !self.unpriced.is_empty()
+        self.incomplete > 0 || !self.unpriced.is_empty() || !self.unpriced_terms.is_empty()
     }
 
     /// The wire form. `total` is null where no exchange has a price. The key of the exchanges whose
@@ -173,6 +229,7 @@ impl<'p> Bill<'p> {
         let name = |model: Option<&str>| model.unwrap_or_default().to_owned();
         let unpriced = self.unpriced.iter();
         let by_model = self.by_model();
+        let terms = self.unpriced_terms.iter();
         object! {
             "date": self.prices.date(),
             "total": if self.priced > 0 { Value::from(self.total()) } else { Value::Null },
@@ -180,6 +237,7 @@ impl<'p> Bill<'p> {
             "priced": self.priced,
             "incomplete": self.incomplete,
             "unpriced": unpriced.map(|(model, count)| (name(model.as_deref()), Value::from(*count))).collect::<Object>(),
+            "unpricedTerms": terms.map(|(name, count)| (name.clone(), Value::from(*count))).collect::<Object>(),
             "byModel": by_model.map(|(model, cost)| (name(model), Value::from(cost))).collect::<Object>(),
         }
     }

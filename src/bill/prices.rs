@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::{
     Price,
     dated_table::{ModelNames, day, on_line, shape},
-    price::Rates,
+    price::{ONE, Rates},
 };
 use crate::{
     Result,
@@ -15,6 +17,8 @@ use crate::{
 const EMBEDDED: &str = include_str!("prices.toml");
 /// Tokens that a price is of.
 const MILLION: u128 = 1_000_000;
+/// One, in 10^-12.
+const UNIT: u128 = 1_000_000_000_000;
 
 /// What the tokens of models cost: a table that is data, and says its date.
 ///
@@ -61,7 +65,7 @@ struct Provider {
 
 /// Why an exchange has no price.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unpriced {
     /// It reports no usage.
     NoUsage,
@@ -69,6 +73,8 @@ pub enum Unpriced {
     Incomplete,
     /// Its model has no price, or no name.
     UnknownModel,
+    /// It was run under a term that the table has no price for: this one.
+    Term(String),
 }
 
 impl Prices {
@@ -100,16 +106,22 @@ impl Prices {
             shape(format!("expected a currency of three capital letters, found {currency:?}"))
         })?;
         let mut prices = Self { date, currency, providers: Vec::new() };
-        for TomlProvider { name, source, prefixes, suffixes, model } in provider {
+        for TomlProvider { name, source, prefixes, suffixes, terms, web_search, model } in provider
+        {
             let mut models = Vec::new();
-            for model in model {
+            let of_provider = |wrong| shape(format!("{name}: {wrong}"));
+            let terms = factors(&terms).map_err(of_provider)?;
+            let search = web_search.map(|price| price.pico()).transpose().map_err(of_provider)?;
+            let search = search.map(|pico| pico / 1000);
+            for mut model in model {
                 let at = Some(model.names.span().start);
                 let names = model.names.get_ref().join(", ");
                 if names.is_empty() || model.names.get_ref().iter().any(String::is_empty) {
                     let error = shape(format!("{name}: a price is of a model without a name"));
                     return Err(on_line(error, text, at));
                 }
-                let price = model.price();
+                let own = factors(&std::mem::take(&mut model.terms));
+                let price = model.price().and_then(|price| Ok(price.with(own?, &terms, search)));
                 let price =
                     price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
                 models.push((model.names.into_inner(), price));
@@ -165,6 +177,9 @@ impl Prices {
         }
         let model = exchange.model.as_deref().ok_or(Unpriced::UnknownModel)?;
         let price = self.of(model).ok_or(Unpriced::UnknownModel)?;
+        if let Some(term) = price.unpriced_terms(usage).next() {
+            return Err(Unpriced::Term(term.to_owned()));
+        }
         let pico = price.of(usage).ok_or(Unpriced::Incomplete)?;
         Ok(Money::from_pico(pico, self.currency))
     }
@@ -206,6 +221,11 @@ struct TomlProvider {
     prefixes: Vec<String>,
     #[serde(default)]
     suffixes: Vec<String>,
+    /// What tokens cost more, or less, under a term: a factor.
+    #[serde(default)]
+    terms: BTreeMap<String, Decimal>,
+    /// What a thousand web searches of the provider's cost.
+    web_search: Option<Decimal>,
     #[serde(default)]
     model: Vec<TomlModel>,
 }
@@ -220,6 +240,8 @@ struct TomlModel {
     cache_write_5m: Option<Decimal>,
     cache_write_1h: Option<Decimal>,
     output: Decimal,
+    #[serde(default)]
+    terms: BTreeMap<String, Decimal>,
     #[serde(default)]
     over: Vec<TomlTier>,
 }
@@ -243,6 +265,11 @@ struct Decimal(toml::Value);
 impl Decimal {
     /// The price of one token, in 10^-12 of the currency.
     fn rate(&self) -> Result<u128, String> {
+        Ok(self.pico()? / MILLION)
+    }
+
+    /// The number, in 10^-12.
+    fn pico(&self) -> Result<u128, String> {
         let text = match &self.0 {
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Float(number) => number.to_string(),
@@ -255,7 +282,7 @@ impl Decimal {
         let money = Money::from_decimal(&text, Currency::USD);
         let pico = money.map(Money::pico).filter(|pico| pico % MILLION == 0);
         let pico = pico.filter(|pico| *pico <= u128::from(u64::MAX));
-        pico.map(|pico| pico / MILLION).ok_or_else(|| {
+        pico.ok_or_else(|| {
             format!("expected a price with up to six digits behind the point, found {text}")
         })
     }
@@ -275,6 +302,11 @@ impl TomlModel {
         }
         Ok(Price::new(tiers))
     }
+}
+
+/// The factors of terms, in millionths.
+fn factors(terms: &BTreeMap<String, Decimal>) -> Result<BTreeMap<String, u128>, String> {
+    terms.iter().map(|(name, factor)| Ok((name.clone(), factor.pico()? / (UNIT / ONE)))).collect()
 }
 
 /// What has no price of its own costs what the input does; what stays for an hour, what stays for

@@ -112,7 +112,7 @@ fn what_has_no_price_is_in_no_sum_and_told() {
     assert!(bill.is_partial());
     assert_eq!(
         Value::from(bill.to_json()).to_string(),
-        r#"{"date":"2026-11-23","total":{"amount":"0.00045","currency":"USD"},"partial":true,"priced":1,"incomplete":0,"unpriced":{"novel":1},"byModel":{"tide-4":{"amount":"0.00045","currency":"USD"}}}"#
+        r#"{"date":"2026-11-23","total":{"amount":"0.00045","currency":"USD"},"partial":true,"priced":1,"incomplete":0,"unpriced":{"novel":1},"unpricedTerms":{},"byModel":{"tide-4":{"amount":"0.00045","currency":"USD"}}}"#
     );
 }
 

@@ -22,20 +22,23 @@ pub struct UsageSum {
     pub unlisted: u64,
     /// Those with a figure that nobody can read, which is in no sum.
     pub unreadable: u64,
-    /// The tokens of the requests, those that a cache served or took among them.
-    pub input: u64,
+    /// Those that report usage, and not the input and the output.
+    pub incomplete: u64,
+    /// The tokens of the requests, those that a cache served or took among them; `None` where no
+    /// exchange states it, as of the figures below.
+    pub input: Option<u64>,
     /// Those of them that a cache served.
-    pub cache_read: u64,
+    pub cache_read: Option<u64>,
     /// Those of them that were written to a cache.
-    pub cache_write: u64,
+    pub cache_write: Option<u64>,
     /// Those of the written ones that stay for five minutes, where the source tells.
-    pub cache_write_5m: u64,
+    pub cache_write_5m: Option<u64>,
     /// Those of the written ones that stay for an hour, where the source tells.
-    pub cache_write_1h: u64,
+    pub cache_write_1h: Option<u64>,
     /// The tokens of the responses, reasoning among them.
-    pub output: u64,
+    pub output: Option<u64>,
     /// Those of them that were reasoning.
-    pub reasoning: u64,
+    pub reasoning: Option<u64>,
     /// The exchanges that report what they cost.
     pub with_cost: u64,
     /// How many state it in each currency, and what these cost, in 10^-12 of it.
@@ -43,16 +46,17 @@ pub struct UsageSum {
 }
 
 impl UsageSum {
-    /// Adds an exchange.
+    /// Adds an exchange: what it reports, wherever that counts.
     pub fn add(&mut self, exchange: &ReportedExchange) {
         self.failed += u64::from(exchange.is_failed);
         self.unlisted += u64::from(!exchange.is_listed);
-        let Some(usage) = &exchange.usage else {
+        let Some(usage) = exchange.figures() else {
             self.without_usage += 1;
             return;
         };
         self.with_usage += 1;
         self.unreadable += u64::from(!usage.unreadable.is_empty());
+        self.incomplete += u64::from(usage.input.is_none() || usage.output.is_none());
         for (sum, figure) in [
             (&mut self.input, usage.input),
             (&mut self.cache_read, usage.cache_read),
@@ -62,7 +66,9 @@ impl UsageSum {
             (&mut self.output, usage.output),
             (&mut self.reasoning, usage.reasoning),
         ] {
-            *sum = sum.saturating_add(figure.unwrap_or(0));
+            if let Some(figure) = figure {
+                *sum = Some(sum.unwrap_or(0).saturating_add(figure));
+            }
         }
         if let Some(cost) = usage.cost {
             self.with_cost += 1;
@@ -95,6 +101,7 @@ impl UsageSum {
             "failed": self.failed,
             "unlisted": self.unlisted,
             "unreadable": self.unreadable,
+            "incomplete": self.incomplete,
             "input": self.input,
             "cacheRead": self.cache_read,
             "cacheWrite": self.cache_write,
@@ -119,23 +126,30 @@ pub struct UsageSums {
     pub by_model: IndexMap<Option<Arc<str>>, UsageSum>,
     /// That of each session, in the order of their first exchanges.
     pub by_session: IndexMap<Arc<str>, UsageSum>,
+    /// What copies of other sessions' answers report, which is in none of these sums: by the session
+    /// that they were copied from, `None` where the source does not name it.
+    pub copied: IndexMap<Option<Arc<str>>, UsageSum>,
 }
 
 impl UsageSums {
     /// Adds an exchange: a look-up of its model and one of its session.
     pub fn add(&mut self, exchange: &ReportedExchange) {
+        if let Some(copied) = &exchange.copied {
+            return self.copied.entry(copied.from.clone()).or_default().add(exchange);
+        }
         self.total.add(exchange);
         self.by_model.entry(exchange.model.clone()).or_default().add(exchange);
         self.by_session.entry(Arc::clone(&exchange.session)).or_default().add(exchange);
     }
 
-    /// The wire form: `total`, `byModel`, and `bySession` where there are several. The key of the
-    /// exchanges whose source names no model is the empty string, which is no model's name.
-    /// O(size).
+    /// The wire form: `total`, `byModel`, `bySession` where there are several, and `copied` where
+    /// there are copies. The key of the exchanges whose source names no model, or no session that they
+    /// were copied from, is the empty string, which is no name. O(size).
     pub fn to_json(&self) -> Object {
-        let by_model = self.by_model.iter().map(|(model, sum)| {
-            (model.as_deref().unwrap_or_default().to_owned(), Value::from(sum.to_json()))
-        });
+        let named = |(name, sum): (&Option<Arc<str>>, &UsageSum)| {
+            (name.as_deref().unwrap_or_default().to_owned(), Value::from(sum.to_json()))
+        };
+        let by_model = self.by_model.iter().map(named);
         let mut json = object! {
             "total": self.total.to_json(),
             "byModel": by_model.collect::<Object>(),
@@ -146,6 +160,9 @@ impl UsageSums {
                 .iter()
                 .map(|(session, sum)| (session.to_string(), Value::from(sum.to_json())));
             json.put("bySession", by_session.collect::<Object>());
+        }
+        if !self.copied.is_empty() {
+            json.put("copied", self.copied.iter().map(named).collect::<Object>());
         }
         json
     }
@@ -188,13 +205,14 @@ mod tests {
         assert_eq!(costs, ["5 EUR", "0.3 USD"]);
         let counts = ["EUR", "USD", "CHF"].map(|name| Currency::from_name(name).unwrap());
         assert_eq!(counts.map(|of| sums.total.with_cost_in(of)), [1, 2, 0]);
-        assert_eq!((sums.total.exchanges(), sums.total.input, sums.total.output), (4, 118, 2));
+        let figures = (sums.total.exchanges(), sums.total.input, sums.total.output);
+        assert_eq!(figures, (4, Some(118), Some(2)));
         assert_eq!((sums.total.unreadable, sums.total.failed, sums.total.without_usage), (1, 1, 1));
         let inputs: Vec<_> =
             sums.by_model.iter().map(|(model, sum)| (model.as_deref(), sum.input)).collect();
-        assert_eq!(inputs, [(Some("m"), 108), (Some("n"), 10), (None, 0)]);
+        assert_eq!(inputs, [(Some("m"), Some(108)), (Some("n"), Some(10)), (None, None)]);
         let inputs: Vec<_> = sums.by_session.values().map(|sum| sum.input).collect();
-        assert_eq!(inputs, [11, 107]);
+        assert_eq!(inputs, [Some(11), Some(107)]);
         let names = sums.to_json().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(names, "total byModel bySession");
     }
@@ -219,7 +237,7 @@ mod tests {
         for _ in 0..3000 {
             sums.add(&exchange("a", None, most));
         }
-        assert_eq!(sums.total.input, u64::MAX);
+        assert_eq!(sums.total.input, Some(u64::MAX));
         assert_eq!(sums.total.cost().next().unwrap().pico(), 3000 * (1 << 53) * 10_u128.pow(12));
     }
 }

@@ -189,6 +189,10 @@ fn put_usage(attributes: &mut Attributes, usage: &Usage) {
         attributes.put_some("afterimage.usage.cost", cost.str_at("amount"));
         attributes.put_some("afterimage.usage.cost_currency", cost.str_at("currency"));
     }
+    if !usage.terms.is_empty() {
+        let terms = usage.terms.iter().map(|(name, count)| (name.clone(), (*count).into()));
+        attributes.put_json("afterimage.usage.terms", &terms.collect::<Object>().into());
+    }
     if !usage.unreadable.is_empty() {
         let names: Value = usage.unreadable.names().collect();
         attributes.put("afterimage.usage.unreadable", names);

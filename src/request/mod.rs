@@ -51,6 +51,6 @@ pub use parts::{PartKind, RequestPart};
 pub(crate) use recording::api_of;
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
 pub(crate) use reports::Reports;
-pub use reports::{ReportedExchange, answering_model};
+pub use reports::{CopiedUsage, ReportedExchange, answering_model};
 pub use request::{Lack, Provenance, Request, RequestTokens};
 pub(crate) use tools::RecordedTools;

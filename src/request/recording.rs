@@ -8,7 +8,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Lack, Provenance, RecordedTools, ReportedExchange, Reports, Request, RequestDiff,
+    CopiedUsage, Lack, Provenance, RecordedTools, ReportedExchange, Reports, Request, RequestDiff,
     RequestTokens,
     answers::{Answer, Answers, adds_system},
     chain::Chains,
@@ -79,6 +79,8 @@ pub struct Exchange {
     pub model: Option<String>,
     /// The usage as reported.
     pub usage: Option<Usage>,
+    /// Where the answer is a copy of one of another session, what it reports, which counts there.
+    pub copied: Option<CopiedUsage>,
     /// Whether the model answered.
     pub outcome: ExchangeOutcome,
     /// Why the body of the request is not known: it is stored in part, cannot be unpacked, or is no
@@ -248,19 +250,23 @@ impl Recording {
             session.tools = Some(tools);
         }
         let of = self.reports.push(&name, &mut session.answers, &frame, shows);
+        let reported = of.exchange.and_then(|index| self.reports.listed().get(index));
         let Answer::Begins(to) = of.answer else {
             // What came later may say more of the exchange.
-            let index = of.exchange;
-            let exchange = index.and_then(|index| self.exchanges.get_mut(index));
-            let reported = index.and_then(|index| self.reports.listed().get(index));
+            let exchange = of.exchange.and_then(|index| self.exchanges.get_mut(index));
             if let Some((exchange, reported)) = exchange.zip(reported) {
                 exchange.usage = reported.usage.clone();
+                exchange.copied = reported.copied.clone();
                 exchange.model = reported.model.as_deref().map(str::to_owned);
                 exchange.response.frames.extend(shows.then_some(frame.sequence));
+            }
+            if of.are_copies {
+                self.take_reported();
             }
             return Ok(());
         };
         let report = of.report;
+        let (usage, copied) = reported.map(|of| (of.usage.clone(), of.copied.clone())).unzip();
         let number = self.exchanges.len() + 1;
         self.previous.push(session.last_exchange.replace(number));
         let tools = session.tools.clone();
@@ -276,7 +282,8 @@ impl Recording {
             time: frame.timestamp.clone(),
             duration_ms: None,
             model: report.model,
-            usage: report.usage,
+            usage: usage.flatten(),
+            copied: copied.flatten(),
             outcome: report
                 .failure
                 .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
@@ -349,6 +356,7 @@ impl Recording {
                 duration_ms: exchange.duration_ms,
                 model: exchange.model.clone(),
                 usage: exchange.usage.clone(),
+                copied: None,
                 outcome: match (&exchange.failure, &exchange.cut) {
                     (Some(reason), _) => ExchangeOutcome::Failed { reason: reason.clone() },
                     (None, Some(reason)) => ExchangeOutcome::Cut { reason: reason.clone() },
@@ -395,6 +403,21 @@ impl Recording {
     pub fn reported(&self) -> impl Iterator<Item = ReportedExchange> {
         let unlisted = self.reports.all().filter(|exchange| !exchange.is_listed);
         self.exchanges.iter().map(ReportedExchange::from).chain(unlisted.cloned())
+    }
+
+    /// Lets `mark` say of the answers of a transcript which are copies, by
+    /// [`ReportedExchange::count_in`]. O(exchanges), and what that takes.
+    pub fn mark_copies(&mut self, mark: impl FnOnce(&mut [&mut ReportedExchange])) {
+        mark(&mut self.reports.all_mut().collect::<Vec<_>>());
+        self.take_reported();
+    }
+
+    /// Brings the exchanges of a transcript to what is reported of them now.
+    fn take_reported(&mut self) {
+        for (exchange, reported) in self.exchanges.iter_mut().zip(self.reports.listed()) {
+            exchange.usage.clone_from(&reported.usage);
+            exchange.copied.clone_from(&reported.copied);
+        }
     }
 
     /// The exchanges, in the order of the source.

@@ -23,6 +23,10 @@ pub struct ReportedExchange {
     pub model: Option<Arc<str>>,
     /// The usage as reported.
     pub usage: Option<Usage>,
+    /// Where the answer is a copy of one of another session, what it reports, which counts there.
+    pub copied: Option<CopiedUsage>,
+    /// What tells the answer from others, in whatever file it stands; `None` where nothing does.
+    pub answer: Option<u64>,
     /// Whether it failed.
     pub is_failed: bool,
     /// Whether `requests` lists it. An answer that shows nothing, or whose request is nowhere, is
@@ -30,10 +34,38 @@ pub struct ReportedExchange {
     pub is_listed: bool,
 }
 
+/// What a copy of an answer reports: a session that was forked, or resumed into another file, holds
+/// the answers of the first one again.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CopiedUsage {
+    /// The session that it was copied from, where the source names it.
+    pub from: Option<Arc<str>>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
+}
+
 impl ReportedExchange {
     /// One of this session, of which nothing is reported yet.
     pub fn new(session: Arc<str>) -> Self {
-        Self { session, model: None, usage: None, is_failed: false, is_listed: true }
+        let (model, usage, copied, answer) = Default::default();
+        Self { session, model, usage, copied, answer, is_failed: false, is_listed: true }
+    }
+
+    /// The usage as reported, wherever it counts.
+    pub fn figures(&self) -> Option<&Usage> {
+        self.copied.as_ref().map_or(self.usage.as_ref(), |copied| copied.usage.as_ref())
+    }
+
+    /// Says that it is a copy of an answer of this session, unless it is known to be one.
+    pub fn count_in(&mut self, session: Option<Arc<str>>) {
+        if self.copied.is_none() {
+            self.copied = Some(CopiedUsage { from: session, usage: self.usage.take() });
+        }
+    }
+
+    fn figures_mut(&mut self) -> &mut Option<Usage> {
+        self.copied.as_mut().map_or(&mut self.usage, |copied| &mut copied.usage)
     }
 }
 
@@ -42,6 +74,7 @@ impl From<&Exchange> for ReportedExchange {
         Self {
             model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
             usage: exchange.usage.clone(),
+            copied: exchange.copied.clone(),
             is_failed: matches!(exchange.outcome, ExchangeOutcome::Failed { .. }),
             ..Self::new(Arc::clone(&exchange.session))
         }
@@ -60,6 +93,10 @@ impl From<&RecordedExchange> for ReportedExchange {
     }
 }
 
+/// That an answer is a copy of one of this session, where that is named.
+#[derive(Debug)]
+struct CopyOf(Option<String>);
+
 /// What a frame says of the answer that it is a part of, besides its content.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -71,6 +108,10 @@ pub(super) struct Report {
     response: Option<String>,
     /// Whether the id is that of a part: an item of the Responses API.
     is_of_part: bool,
+    /// That it is a copy, and the session that it was copied from, where that is named.
+    copied: Option<CopyOf>,
+    /// What tells the answer from those of other files.
+    answer: Option<u64>,
 }
 
 /// Where formats keep what a response says of itself: its usage, and in the same place its model
@@ -105,14 +146,27 @@ impl Report {
         };
         let response = place.and_then(|place| text(&join(place, "id"))).filter(|id| !id.is_empty());
         let model = text("model").or_else(|| text(&join(place?, "model")));
+        // Codex states the usage of an answer with each of its items.
+        let is_of_part = place == Some("") && at("usage/cached_input_tokens").is_some();
+        // A request's id beside that of its response; else the time of the record.
+        let request = at("record/requestId").and_then(Value::as_str);
+        let id = response.as_deref().filter(|_| !is_of_part);
+        let answer = match id.zip(request) {
+            Some((id, request)) => Some(print(&[id, request])),
+            None => id
+                .or(frame.uuid.as_deref())
+                .zip(frame.timestamp.as_deref())
+                .map(|(id, time)| print(&[id, time])),
+        };
         Self {
+            copied: at("copied").map(|_| CopyOf(text("copied/from"))),
+            answer: answer.filter(|_| usage.is_some()),
             model: model.or_else(|| text("data/model").filter(|_| is_copilot)),
             usage,
             failure: text("stopReason")
                 .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
             response,
-            // Codex states the usage of an answer with each of its items.
-            is_of_part: place == Some("") && at("usage/cached_input_tokens").is_some(),
+            is_of_part,
         }
     }
 
@@ -120,6 +174,15 @@ impl Report {
     pub(super) fn response(&self) -> Option<&String> {
         self.response.as_ref().filter(|_| !self.is_of_part)
     }
+}
+
+/// A print of some texts that is the same wherever it is made: 53 bits of FNV-1a, as JSON holds them.
+fn print(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    let print = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |print, byte| {
+        (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    print >> 11
 }
 
 /// The model that answered with a frame, where its source says so; a name that a client put in for
@@ -170,6 +233,8 @@ pub(crate) struct Reported {
     /// The index of the exchange that it answers.
     pub(super) exchange: Option<usize>,
     pub(super) report: Report,
+    /// Whether it says that the answers before it are copies.
+    pub(super) are_copies: bool,
 }
 
 /// What a frame says of its answer, and what is known of the response.
@@ -191,9 +256,8 @@ impl Reports {
             None => None,
         };
         let is_own = of.is_some_and(|exchange| exchange.session == *session);
-        if known.is_some() && !is_own {
-            // A copy of another session's.
-            report.usage = None;
+        if let Some(of) = of.filter(|_| !is_own && report.copied.is_none()) {
+            report.copied = Some(CopyOf(Some(of.session.to_string())));
         }
         Said { report, known, is_own }
     }
@@ -214,6 +278,13 @@ impl Reports {
         frame: &Frame,
         shows: bool,
     ) -> Reported {
+        let copied = frame.imported.as_ref().and_then(|of| of.get("copiedBefore"));
+        if let Some(from) = copied {
+            let from = from.str_at("from").map(Arc::from);
+            self.all_mut()
+                .filter(|exchange| exchange.session == *session)
+                .for_each(|exchange| exchange.count_in(from.clone()));
+        }
         for (model, usage) in of_session(frame) {
             let exchange = ReportedExchange {
                 model: model.and_then(|model| self.models.intern(model)),
@@ -248,8 +319,9 @@ impl Reports {
         };
         if let Some(exchange) = exchange.and_then(|index| self.exchanges.get_mut(index)) {
             // What a client wrote last of a response is what that came to.
-            let (was, is) = (exchange.usage.take(), report.usage.clone());
-            exchange.usage = if listed.is_some() { is.or(was) } else { was.or(is) };
+            let (was, is) = (exchange.figures_mut().take(), report.usage.clone());
+            *exchange.figures_mut() = if listed.is_some() { is.or(was) } else { was.or(is) };
+            exchange.answer = exchange.answer.or(report.answer);
             let model = exchange.model.take();
             exchange.model = model.or_else(|| self.models.intern(report.model.as_deref()?));
         }
@@ -266,13 +338,18 @@ impl Reports {
                 }
             }
         }
-        Reported { answer, exchange, report }
+        Reported { answer, exchange, report, are_copies: copied.is_some() }
     }
 
     /// Those of a recording that are in no list.
     pub(super) fn unlisted(exchanges: impl Iterator<Item = ReportedExchange>) -> Self {
         let unlisted = exchanges.filter(|exchange| !exchange.is_listed).map(Some).collect();
         Self { unlisted, ..Self::default() }
+    }
+
+    /// All exchanges, to be changed.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut ReportedExchange> {
+        self.exchanges.iter_mut().chain(self.unlisted.iter_mut().flatten())
     }
 
     /// The exchanges that are listed, in their order.
@@ -292,12 +369,17 @@ impl Reports {
     }
 
     fn reported(&mut self, session: &Arc<str>, report: &Report) -> ReportedExchange {
-        ReportedExchange {
+        let mut exchange = ReportedExchange {
             model: report.model.as_deref().and_then(|model| self.models.intern(model)),
             usage: report.usage.clone(),
+            answer: report.answer,
             is_failed: report.failure.is_some(),
             ..ReportedExchange::new(Arc::clone(session))
+        };
+        if let Some(CopyOf(from)) = &report.copied {
+            exchange.count_in(from.as_deref().map(Arc::from));
         }
+        exchange
     }
 
     /// Takes an answer that shows nothing, or that answers no request, unless it is a part of the
@@ -308,7 +390,8 @@ impl Reports {
             // It comes again: what a client wrote last is what it came to.
             Some(Place::Unlisted(index)) if said.is_own => {
                 if let Some(Some(exchange)) = self.unlisted.get_mut(index) {
-                    exchange.usage = report.usage.clone().or_else(|| exchange.usage.take());
+                    let figures = exchange.figures_mut();
+                    *figures = report.usage.clone().or_else(|| figures.take());
                 }
                 return;
             }
@@ -332,7 +415,7 @@ impl Reports {
     fn is_part(&self, answers: &Answers, report: &Report) -> bool {
         let current = answers.exchange.and_then(|index| self.exchanges.get(index));
         let is_other = answers.is_other_response(report);
-        !is_other && current.is_some_and(|exchange| exchange.usage == report.usage)
+        !is_other && current.is_some_and(|exchange| exchange.figures() == report.usage.as_ref())
     }
 
     /// What waits is an answer by itself, unless this is of the same one.
@@ -341,7 +424,7 @@ impl Reports {
         // A response that has an id is found by it.
         let is_named = response.is_some() && next.response().is_some();
         let waiting = self.unlisted.get(index).and_then(Option::as_ref);
-        let is_same = waiting.is_some_and(|exchange| exchange.usage == next.usage);
+        let is_same = waiting.is_some_and(|exchange| exchange.figures() == next.usage.as_ref());
         if !is_named && is_same {
             self.drop_unlisted(index);
             if let Some(id) = response {

@@ -7,6 +7,7 @@ use super::{
     branches::{Branches, Parent},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
+    forks,
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
@@ -322,6 +323,9 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
 fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.timestamp = take_text(&mut record, "timestamp");
     draft.uuid = take_text(&mut record, "uuid");
+    if let Some(from) = record.get("forkedFrom").filter(|from| !from.is_null()) {
+        draft.payload.put(forks::COPIED, forks::copied_from(from.str_at("sessionId")));
+    }
     record.shift_remove("toolUseResult");
     if !record.is_empty() {
         draft.payload.put("record", record);

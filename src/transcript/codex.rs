@@ -6,6 +6,7 @@ use super::{
     codex_answer::CodexAnswer,
     codex_turns::CodexTurns,
     draft::{CompactionRecord, FrameDraft},
+    forks::RolloutFork,
     items,
     parts::{self, take_text},
     sink::Sink,
@@ -41,6 +42,8 @@ pub(super) struct CodexReader {
     answer: CodexAnswer,
     turns: CodexTurns,
     branches: Branches,
+    fork: RolloutFork,
+    line: u64,
 }
 
 impl CodexReader {
@@ -107,12 +110,18 @@ impl CodexReader {
         let kind = inner.unwrap_or_else(|| kind.to_owned());
         match payload {
             Value::Object(payload) if USAGE.contains(&kind.as_str()) => {
-                if !self.answer.report(payload, (line, timestamp), sink) {
+                let stamp = timestamp.clone();
+                if self.answer.report(payload, (line, timestamp), sink) {
+                    self.fork.answer(stamp.as_deref());
+                } else {
                     sink.skip(&kind);
                 }
             }
             Value::Object(payload) if kind == TURN_ENDED => {
-                if !self.answer.end_turn(&payload, (line, timestamp), sink) {
+                let stamp = timestamp.clone();
+                if self.answer.end_turn(&payload, (line, timestamp), sink) {
+                    self.fork.answer(stamp.as_deref());
+                } else {
                     sink.skip(&kind);
                 }
             }
@@ -200,6 +209,17 @@ impl super::Decoder for CodexReader {
         };
         let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        self.line = line;
+        if kind != "session_meta" {
+            let payload = record.get("payload");
+            if let Some(id) =
+                payload.filter(|of| begins_turn(&kind, of)).and_then(|of| of.str_at("turn_id"))
+            {
+                self.fork.turn(id, line, sink);
+            }
+            let asks = payload.is_some_and(asks);
+            self.fork.record((line, timestamp.as_deref()), asks, sink);
+        }
         if let Some(payload) =
             record.get_mut("payload").filter(|payload| payload.as_object().is_some())
         {
@@ -213,6 +233,7 @@ impl super::Decoder for CodexReader {
             match kind.as_str() {
                 "session_meta" => {
                     if let Value::Object(meta) = payload.take() {
+                        self.fork.header(&meta, (line, timestamp.as_deref()), sink);
                         self.session(meta, &kind, line, sink);
                     }
                 }
@@ -241,7 +262,20 @@ impl super::Decoder for CodexReader {
 
     fn finish(&mut self, sink: &mut Sink) {
         self.answer.give(sink);
+        self.fork.finish(self.line, sink);
     }
+}
+
+/// Whether a record says that a turn begins.
+fn begins_turn(kind: &str, payload: &Value) -> bool {
+    let is_start = || matches!(payload.str_at("type"), Some("task_started" | "turn_started"));
+    kind == "turn_context" || kind == "event_msg" && is_start()
+}
+
+/// Whether a model is to answer an item: a message of the user, or the output of a call.
+fn asks(item: &Value) -> bool {
+    let is_output = item.str_at("type").is_some_and(|kind| kind.ends_with("_output"));
+    is_output || item.str_at("role") == Some("user")
 }
 
 #[cfg(test)]

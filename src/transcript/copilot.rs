@@ -17,6 +17,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct CopilotReader {
     usage: CopilotUsage,
+    line: u64,
 }
 
 impl CopilotReader {
@@ -30,6 +31,7 @@ impl CopilotReader {
     /// What the program came to since it was started: a frame that shows nothing tells what the
     /// messages do not.
     fn shutdown(&mut self, event: &mut Object, line: u64, sink: &mut Sink) {
+        self.without_messages(line, sink);
         let usage = event.get("data").and_then(|data| self.usage.shutdown(data));
         let Some(usage) = usage else { return sink.skip("session.shutdown") };
         let mut draft = FrameDraft::record(Source::Environment, line);
@@ -37,10 +39,23 @@ impl CopilotReader {
         draft.payload.put("sessionUsage", usage);
         sink.push(draft);
     }
+
+    /// Gives out the usage of calls that no message shows.
+    fn without_messages(&mut self, line: u64, sink: &mut Sink) {
+        let Some(usage) = self.usage.without_messages() else { return };
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        draft.payload.put("sessionUsage", usage);
+        sink.push(draft);
+    }
 }
 
 impl super::Decoder for CopilotReader {
+    fn finish(&mut self, sink: &mut Sink) {
+        self.without_messages(self.line, sink);
+    }
+
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
+        self.line = line;
         let mut event = match value {
             Value::Object(event) => event,
             other => return sink.unknown(line, format!("{} is no event", other.kind()), other),
@@ -57,9 +72,12 @@ impl super::Decoder for CopilotReader {
             "abort" => return sink.skip(&kind),
             "session.shutdown" => return self.shutdown(&mut event, line, sink),
             other if other.contains('.') => {
-                // A run that ended without its totals leaves none to the next.
                 if matches!(other, "session.start" | "session.resume") {
-                    self.usage = CopilotUsage::default();
+                    self.without_messages(line, sink);
+                    self.usage.start(other == "session.resume");
+                }
+                if let ("session.usage_record", Some(data)) = (other, event.get("data")) {
+                    self.usage.record(data);
                 }
                 return sink.skip(other);
             }
@@ -78,15 +96,18 @@ impl super::Decoder for CopilotReader {
             is_message: kind.ends_with(".message"),
             ..FrameDraft::message(source, line)
         };
-        if kind == "assistant.message" {
-            self.usage.message(data);
-        }
+        let usage = if kind == "assistant.message" { self.usage.message(data) } else { None };
         // The system prompt is no message, whatever its type is called.
         draft.is_message &= kind != "system.message";
         read(data, &mut draft);
         (draft.uuid, draft.timestamp) =
             (take::text(&mut event, "id"), take::text(&mut event, "timestamp"));
         draft.payload = event;
+        if let Some(usage) = usage {
+            let model = usage.get("model").cloned();
+            draft.payload.put_some("model", model);
+            draft.payload.put("usage", usage);
+        }
         sink.push(draft);
     }
 }

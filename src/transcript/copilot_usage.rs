@@ -1,50 +1,120 @@
-//! What Copilot CLI reports of usage: the output with each message, and all of it when it ends.
+//! What Copilot CLI reports of usage: with each message its output, or beside it all of it, and the
+//! sums when it ends.
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
+
 use crate::json::{Object, ObjectExt, Value};
 
-/// The output that the messages reported since the program was started, by model.
+/// The kinds of tokens: as they are read from here on, and as the program calls them.
+const KINDS: [(&str, &str); 5] = [
+    ("input_tokens", "inputTokens"),
+    ("cached_input_tokens", "cacheReadTokens"),
+    ("cache_write_input_tokens", "cacheWriteTokens"),
+    ("output_tokens", "outputTokens"),
+    ("reasoning_output_tokens", "reasoningTokens"),
+];
+const OUTPUT: usize = 3;
+
+/// The tokens of each kind.
+type Figures = [u64; KINDS.len()];
+type ByModel = HashMap<Option<String>, Figures>;
+
+/// What was reported so far, by model.
 #[derive(Default)]
 pub(super) struct CopilotUsage {
-    reported: HashMap<Option<String>, u64>,
+    /// Since the program was started, and before.
+    reported: ByModel,
+    earlier: ByModel,
+    /// The records of calls whose messages did not come yet, by the id of the call.
+    waiting: IndexMap<String, Object>,
+    /// When the session began by the last end.
+    started: Option<Value>,
 }
 
 impl CopilotUsage {
-    /// Takes the data of a message.
-    pub(super) fn message(&mut self, data: &Object) {
+    /// Takes the data of `session.usage_record`: the usage of one call.
+    pub(super) fn record(&mut self, data: &Value) {
+        let Some(stated) = data.get("usage").and_then(Value::as_object) else { return };
+        let model = stated.get("model").and_then(Value::as_str);
+        let usage = of_model(model, stated);
+        add(&mut self.reported, model, figures(&usage));
+        let id = stated.get("apiCallId").and_then(Value::as_str).unwrap_or_default();
+        let id = if id.is_empty() { format!("#{}", self.waiting.len()) } else { id.to_owned() };
+        self.waiting.insert(id, usage);
+    }
+
+    /// Takes the data of a message: the usage that a record states of it.
+    pub(super) fn message(&mut self, data: &Object) -> Option<Object> {
+        let id = data.get("apiCallId").and_then(Value::as_str);
+        let recorded = match id {
+            Some(id) => self.waiting.shift_remove(id),
+            None if self.waiting.len() == 1 => self.waiting.pop().map(|(_, usage)| usage),
+            None => None,
+        };
         let output = data.get("outputTokens").and_then(Value::as_u64);
-        if let Some(output) = output.filter(|output| *output > 0) {
-            let model = data.get("model").and_then(Value::as_str).map(str::to_owned);
-            let sum = self.reported.entry(model).or_default();
-            *sum = sum.saturating_add(output);
+        if let (None, Some(output)) = (&recorded, output) {
+            let mut figures = Figures::default();
+            figures[OUTPUT] = output;
+            add(&mut self.reported, data.get("model").and_then(Value::as_str), figures);
+        }
+        recorded
+    }
+
+    /// The program is started, in a session that goes on or in one that begins. A run that ended
+    /// without its sums leaves none to the next.
+    pub(super) fn start(&mut self, goes_on: bool) {
+        if goes_on {
+            merge(&mut self.earlier, std::mem::take(&mut self.reported));
+        } else {
+            *self = Self::default();
         }
     }
 
-    /// Takes the data of `session.shutdown`: the usage that no message reported, by model; `None`
-    /// where there is none. The totals are of one run of the program: a session that was resumed
-    /// has several, which add up.
+    /// The usage of calls whose messages did not come.
+    pub(super) fn without_messages(&mut self) -> Option<Value> {
+        let usages = std::mem::take(&mut self.waiting).into_values();
+        (usages.len() > 0).then(|| usages.map(Value::from).collect())
+    }
+
+    /// Takes the data of `session.shutdown`: the usage that nothing before reported, by model; `None`
+    /// where there is none. The sums are of one run of the program, or of all runs of the session:
+    /// then they hold what was reported before this run.
     pub(super) fn shutdown(&mut self, data: &Value) -> Option<Value> {
         let mut reported = std::mem::take(&mut self.reported);
         let metrics = data.get("modelMetrics").and_then(Value::as_object);
         let models = metrics.into_iter().flatten();
         let stated = models.filter_map(|(model, of)| Some((model, of.get("usage")?.as_object()?)));
-        let mut usages: Vec<Object> = stated.map(|(model, of)| of_model(model, of)).collect();
-        for usage in &mut usages {
-            let model = usage.get("model").and_then(Value::as_str).map(str::to_owned);
-            subtract(usage, reported.remove(&model).unwrap_or(0));
-        }
-        // What a message without a model reported is of one of them.
-        let mut others = reported.remove(&None).unwrap_or(0);
+        let mut usages: Vec<Object> = stated.map(|(model, of)| of_model(Some(model), of)).collect();
         if usages.is_empty() {
             // All models together.
-            others = reported.into_values().fold(others, u64::saturating_add);
             let is_one = metrics.is_some_and(|metrics| metrics.len() == 1);
             let model = metrics.and_then(|metrics| metrics.keys().next()).filter(|_| is_one);
             usages.push(of_kinds(model.map(String::as_str), data.get("tokenDetails")?));
         }
+        let started = data.get("sessionStartTime").cloned();
+        let is_other_start = self.started.is_some() && started.is_some() && self.started != started;
+        let sum =
+            |figures: &mut dyn Iterator<Item = Figures>| figures.fold(Figures::default(), plus);
+        let stated = sum(&mut usages.iter().map(figures));
+        let before = sum(&mut self.earlier.values().chain(reported.values()).copied());
+        let ([input, .., output, _], [input_before, .., output_before, _]) = (stated, before);
+        let is_of_all = input >= input_before && output >= output_before;
+        merge(&mut self.earlier, reported.clone());
+        if is_of_all && !is_other_start {
+            reported.clone_from(&self.earlier);
+        }
+        self.started = started.or(self.started.take());
         for usage in &mut usages {
-            others = subtract(usage, others);
+            let model = usage.get("model").and_then(Value::as_str).map(str::to_owned);
+            subtract(usage, reported.get_mut(&model).unwrap_or(&mut Figures::default()));
+        }
+        // What no model of these reported is of one of them.
+        let mut others = sum(&mut reported.into_values());
+        usages.iter_mut().for_each(|usage| subtract(usage, &mut others));
+        for usage in &usages {
+            add(&mut self.earlier, usage.get("model").and_then(Value::as_str), figures(usage));
         }
         usages.retain(|usage| {
             let mut figures = usage.iter().filter(|(key, _)| *key != "model");
@@ -54,17 +124,37 @@ impl CopilotUsage {
     }
 }
 
+fn plus(one: Figures, other: Figures) -> Figures {
+    let mut sum = one;
+    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum = sum.saturating_add(other));
+    sum
+}
+
+fn add(sums: &mut ByModel, model: Option<&str>, figures: Figures) {
+    let sum = sums.entry(model.map(str::to_owned)).or_default();
+    *sum = plus(*sum, figures);
+}
+
+fn merge(sums: &mut ByModel, others: ByModel) {
+    others.into_iter().for_each(|(model, figures)| add(sums, model.as_deref(), figures));
+}
+
+/// The figure of a kind in a usage; older ends call the output by another name.
+fn figure(usage: &Object, kind: usize) -> Option<(&'static str, u64)> {
+    let (name, _) = KINDS.get(kind)?;
+    let names = [*name, if kind == OUTPUT { "output" } else { *name }];
+    names.into_iter().find_map(|name| Some((name, usage.get(name)?.as_u64()?)))
+}
+
+fn figures(usage: &Object) -> Figures {
+    std::array::from_fn(|kind| figure(usage, kind).map_or(0, |(_, figure)| figure))
+}
+
 /// The usage of one model: its input holds what was cached.
-fn of_model(model: &str, stated: &Object) -> Object {
+fn of_model(model: Option<&str>, stated: &Object) -> Object {
     let mut usage = Object::new();
-    usage.put("model", model);
-    for (key, own) in [
-        ("input_tokens", "inputTokens"),
-        ("cached_input_tokens", "cacheReadTokens"),
-        ("cache_write_input_tokens", "cacheWriteTokens"),
-        ("output_tokens", "outputTokens"),
-        ("reasoning_output_tokens", "reasoningTokens"),
-    ] {
+    usage.put_some("model", model);
+    for (key, own) in KINDS {
         usage.put_some(key, stated.get(own).cloned());
     }
     usage
@@ -85,20 +175,19 @@ fn of_kinds(model: Option<&str>, stated: &Value) -> Object {
     usage
 }
 
-/// Takes from the output what was reported before; what is left of that.
-fn subtract(usage: &mut Object, reported: u64) -> u64 {
-    for key in ["output_tokens", "output"] {
-        let Some(output) = usage.get(key).and_then(Value::as_u64) else { continue };
-        let left = output.saturating_sub(reported);
-        usage.put(key, left);
-        // Reasoning is a part of the output; nobody says of which.
-        let reasoning = usage.get("reasoning_output_tokens").and_then(Value::as_u64);
-        if reasoning.is_some_and(|reasoning| reasoning > left) {
-            usage.put("reasoning_output_tokens", left);
-        }
-        return reported.saturating_sub(output);
+/// Takes from a usage what was reported before, as far as it holds that.
+fn subtract(usage: &mut Object, reported: &mut Figures) {
+    for (kind, reported) in reported.iter_mut().enumerate() {
+        let Some((name, stated)) = figure(usage, kind) else { continue };
+        usage.put(name, stated.saturating_sub(*reported));
+        *reported = reported.saturating_sub(stated);
     }
-    reported
+    // Reasoning is a part of the output; nobody says of which.
+    let left = figure(usage, OUTPUT).map(|(_, output)| output);
+    let reasoning = usage.get("reasoning_output_tokens").and_then(Value::as_u64);
+    if let Some(left) = left.filter(|left| reasoning.is_some_and(|reasoning| reasoning > *left)) {
+        usage.put("reasoning_output_tokens", left);
+    }
 }
 
 #[cfg(test)]

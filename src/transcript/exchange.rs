@@ -125,11 +125,8 @@ pub(super) fn read(
         came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
     let is_stream = came.is_some();
     let came = came.map(|came| came.response);
-    let mut usage = interaction
-        .usage
-        .as_ref()
-        .or_else(|| came.as_ref().and_then(|response| response.get("usage")))
-        .and_then(Usage::of);
+    let reported = interaction.usage.as_ref().and_then(Usage::of);
+    let mut usage = reported.or_else(|| usage_of(came.as_ref()?));
     let failure = interaction.failure.clone().or_else(|| failure(interaction, came.as_ref()));
     let response = came.filter(|_| failure.is_none());
     let is_kept = interaction.is_cut_in_store && interaction.cut.is_some();
@@ -170,6 +167,16 @@ pub(super) fn read(
         usage,
         failure,
     })
+}
+
+/// The usage that a response reports, with the tier that it names beside it.
+fn usage_of(response: &Value) -> Option<Usage> {
+    let mut stated = sse::stated_usage(response)?.clone();
+    let tier = response.get("service_tier").filter(|_| stated.get("service_tier").is_none());
+    if let (Value::Object(stated), Some(tier)) = (&mut stated, tier) {
+        stated.put("service_tier", tier.clone());
+    }
+    Usage::of(&stated)
 }
 
 /// What is wrong with a response: its status, an error in it, or that there is none.

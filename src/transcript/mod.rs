@@ -42,6 +42,7 @@ mod exchange;
 #[cfg(feature = "record")]
 mod flight;
 mod folder;
+mod forks;
 mod format;
 mod frames;
 mod gemini;
@@ -116,6 +117,8 @@ pub(crate) use recorded::{CONVERSATION, PREVIOUS};
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;
+#[cfg(feature = "prices")]
+pub(crate) use usage::WEB_SEARCH;
 pub use usage::{Usage, UsageMembers};
 
 use crate::{json::Value, veil::Frame};

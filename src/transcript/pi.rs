@@ -6,6 +6,7 @@ use super::{
     branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
+    forks,
     parts::{self, take_text, with_origin},
     recent::Recent,
     sink::Sink,
@@ -34,6 +35,9 @@ pub(super) struct PiReader {
     /// The system prompt in force, with its frame, and the tools.
     system: Option<(u64, String)>,
     tools: IndexMap<String, Value>,
+    /// The session that it was forked from, and when.
+    forked_from: Option<String>,
+    forked_at: Option<i64>,
 }
 
 impl PiReader {
@@ -124,6 +128,28 @@ impl PiReader {
         Some(FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) })
     }
 
+    /// Says of an answer that it is a copy: it is older than the session, which was forked.
+    fn note_copy(&mut self, record: &Object, draft: &mut FrameDraft, sink: &mut Sink) {
+        let Some(from) = self.forked_from.as_deref().filter(|_| draft.source == Source::Agent)
+        else {
+            return;
+        };
+        let of_entry = record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
+        let of_message = draft.payload.get("timestamp").and_then(Value::as_u64);
+        let written = of_entry.or_else(|| i64::try_from(of_message?).ok());
+        match written.zip(self.forked_at) {
+            Some((written, at)) if written < at => {
+                draft.payload.put(forks::COPIED, forks::copied_from(Some(from)));
+            }
+            Some(_) => {}
+            None => {
+                let says = "no times tell its own answers from those that it copied";
+                sink.note(draft.line, &format!("forked from {from}, and {says}: all are counted"));
+                self.forked_from = None;
+            }
+        }
+    }
+
     /// What a compaction says of the entries before it: older versions name the first that was
     /// kept by its index, newer ones by its id.
     fn compacted(&self, record: &Object) -> CompactionRecord {
@@ -152,6 +178,9 @@ impl super::Decoder for PiReader {
                     let name = record.get("id").and_then(Value::as_str).unwrap_or("1");
                     self.name = Some(name.to_owned());
                     sink.session(name);
+                    self.forked_from = parent_of(&record);
+                    self.forked_at =
+                        record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
                 }
                 return sink.skip("session");
             }
@@ -165,7 +194,9 @@ impl super::Decoder for PiReader {
                 Some(Value::Object(inner))
                     if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
-                    message(inner, line)
+                    let mut draft = message(inner, line);
+                    self.note_copy(&record, &mut draft, sink);
+                    draft
                 }
                 inner => {
                     record.put_some("message", inner);
@@ -208,6 +239,16 @@ impl super::Decoder for PiReader {
             sink.push(FrameDraft { is_message: false, ..draft });
         }
     }
+}
+
+/// The session that a header says it was forked from: the path of its file, which is named for when it
+/// began and for its id.
+fn parent_of(header: &Object) -> Option<String> {
+    let mut keys = ["parentSession", "branchedFrom"].into_iter();
+    let path = keys.find_map(|key| header.get(key)?.as_str().filter(|path| !path.is_empty()))?;
+    let name = path.rsplit(['/', '\\']).next()?;
+    let name = name.strip_suffix(".jsonl").unwrap_or(name);
+    Some(name.rsplit('_').next()?.to_owned())
 }
 
 /// The time of the entry, and what else it says, beside the message.

@@ -84,8 +84,10 @@ pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
     let mut choices = StreamedChoices::default();
     let mut completion = Object::new();
     for event in events(stream) {
+        let usage = stated_usage(&event).cloned();
+        usage.into_iter().for_each(|usage| add_usage(&mut completion, usage));
         let Value::Object(mut event) = event else { continue };
-        for key in ["id", "model", "usage"] {
+        for key in ["id", "model", "service_tier"] {
             completion.put_some(key, event.shift_remove(key).filter(|value| !value.is_null()));
         }
         let Some(Value::Array(list)) = event.shift_remove("choices") else { continue };
@@ -97,6 +99,36 @@ pub(super) fn chat_completion(stream: &str) -> Option<StreamedResponse> {
     }
     completion.put("choices", choices.end()?);
     Some(StreamedResponse { response: completion.into(), is_whole, is_ended })
+}
+
+/// The usage that a response of Chat Completions states, or an event of one: some state it with a
+/// choice, or in a member of their own.
+pub(super) fn stated_usage(of: &Value) -> Option<&Value> {
+    let is_stated = |usage: &&Value| usage.as_object().is_some_and(|usage| !usage.is_empty());
+    let choices = of.get("choices").and_then(Value::as_array).into_iter().flatten();
+    let in_choices = choices.flat_map(|choice| {
+        [choice.get("usage"), choice.pointer("/message/usage"), choice.pointer("/delta/usage")]
+    });
+    let found =
+        [of.get("usage")].into_iter().chain(in_choices).chain([of.pointer("/x_groq/usage")]);
+    found.flatten().find(is_stated)
+}
+
+/// Adds what an event says of the usage to what earlier ones said. Null says nothing, and neither
+/// does a zero after a figure.
+fn add_usage(whole: &mut Object, usage: Value) {
+    fn add(known: &mut Object, key: &str, value: Value) {
+        let is_zero = |value: &Value| matches!(value, Value::Number(of) if of.as_f64() == 0.0);
+        match (known.get_mut(key), value) {
+            (_, Value::Null) => {}
+            (Some(Value::Object(known)), Value::Object(stated)) => {
+                stated.into_iter().for_each(|(key, value)| add(known, &key, value));
+            }
+            (Some(Value::Number(_)), value) if is_zero(&value) => {}
+            (_, value) => known.put(key, value),
+        }
+    }
+    add(whole, "usage", usage);
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
@@ -172,10 +204,7 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
                 }
                 if let (Some(message), Some(usage)) = (&mut message, part("usage")) {
                     // The start tells what was read, the end what was written.
-                    match message.get_mut("usage") {
-                        Some(Value::Object(known)) => known.extend(usage),
-                        _ => message.put("usage", usage),
-                    }
+                    add_usage(message, usage.into());
                 }
                 let edits = event.shift_remove("context_management");
                 if let (Some(message), Some(edits)) = (&mut message, edits) {

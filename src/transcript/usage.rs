@@ -1,5 +1,7 @@
 //! What a provider, or a client, reports of one exchange.
 
+use std::collections::BTreeMap;
+
 use super::{Currency, Money, usage_reading};
 use crate::json::{Object, ObjectExt, Value};
 
@@ -30,10 +32,16 @@ pub struct Usage {
     /// What the source states and nobody can read: negative, fractional, larger than 2^53, of a
     /// wrong type, or a part that is larger than its whole. These are missing, and not zero.
     pub unreadable: UsageMembers,
+    /// What it is billed by besides its tokens, and how often: `speed=fast`, `inference_geo=us`,
+    /// `service_tier=priority`, and what is counted: `web_search`, `audio_tokens`.
+    pub terms: BTreeMap<String, u64>,
     /// What the model was run for, in order, where a provider compacted the request before it was
     /// answered: the compactions and the message, each without a cost. Empty where it ran once.
     pub iterations: Vec<Self>,
 }
+
+/// The term of a provider's own web searches, which have a price each.
+pub(crate) const WEB_SEARCH: &str = "web_search";
 
 /// A member of [`Usage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +123,8 @@ impl Usage {
             let known = MEMBERS.iter().find(|(_, own)| name.as_str() == Some(own));
             known.into_iter().for_each(|(member, _)| unreadable.add(*member));
         }
+        let terms = value.get("terms").and_then(Value::as_object).into_iter().flatten();
+        let terms = terms.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
         let iterations = value.get("iterations").and_then(Value::as_array);
         let cost = value.get("cost").and_then(|cost| {
             let currency = Currency::from_name(cost.get("currency")?.as_str()?)?;
@@ -130,6 +140,7 @@ impl Usage {
             reasoning: number("reasoning"),
             cost,
             unreadable,
+            terms: terms.collect(),
             iterations: iterations.into_iter().flatten().map(Self::from_json).collect(),
         }
     }
@@ -147,6 +158,10 @@ impl Usage {
         object.put_some("cost", self.cost);
         if !self.unreadable.is_empty() {
             object.put("unreadable", self.unreadable.names().collect::<Value>());
+        }
+        if !self.terms.is_empty() {
+            let terms = self.terms.iter().map(|(name, count)| (name.clone(), (*count).into()));
+            object.put("terms", terms.collect::<Object>());
         }
         if !self.iterations.is_empty() {
             object.put("iterations", self.iterations.iter().map(Self::to_json).collect::<Value>());

@@ -2,7 +2,7 @@
 
 use super::{
     Currency, Money,
-    usage::{Member, Usage},
+    usage::{Member, Usage, WEB_SEARCH},
 };
 use crate::json::Value;
 
@@ -21,6 +21,8 @@ pub(super) fn read(usage: &Value) -> Option<Usage> {
         "cache_creation_input_tokens",
         "cache_creation",
         "iterations",
+        "cacheReadInputTokens",
+        "cacheWriteInputTokens",
     ]) && !has("prompt_tokens")
     {
         read.messages();
@@ -29,11 +31,14 @@ pub(super) fn read(usage: &Value) -> Option<Usage> {
         "completion_tokens",
         "input_tokens",
         "output_tokens",
+        "inputTokens",
         "outputTokens",
         "tokens_sent",
         "tokens_received",
     ]) {
         read.openai();
+    } else if any(&["promptTokenCount", "candidatesTokenCount", "totalTokenCount"]) {
+        read.google();
     } else if any(&["inputOther", "inputCacheRead", "inputCacheCreation"]) {
         read.kimi();
     } else if any(&["cached", "thoughts", "tool"]) {
@@ -42,6 +47,7 @@ pub(super) fn read(usage: &Value) -> Option<Usage> {
         read.pi();
     }
     read.cost();
+    read.terms();
     read.settle();
     (read.usage != Usage::default()).then_some(read.usage)
 }
@@ -92,15 +98,17 @@ impl Reading<'_> {
     /// Anthropic's: the input leaves out what the cache served or took. What a compaction on the
     /// server cost is in none of the sums, but listed.
     fn messages(&mut self) {
-        self.usage.cache_read = self.number(Member::CacheRead, &["cache_read_input_tokens"]);
-        self.usage.cache_write = self.number(Member::CacheWrite, &["cache_creation_input_tokens"]);
+        self.usage.cache_read =
+            self.number(Member::CacheRead, &["cache_read_input_tokens", "cacheReadInputTokens"]);
+        self.usage.cache_write = self
+            .number(Member::CacheWrite, &["cache_creation_input_tokens", "cacheWriteInputTokens"]);
         self.usage.cache_write_5m =
             self.number(Member::CacheWrite5m, &["cache_creation/ephemeral_5m_input_tokens"]);
         self.usage.cache_write_1h =
             self.number(Member::CacheWrite1h, &["cache_creation/ephemeral_1h_input_tokens"]);
         self.sum_of_lives();
-        self.input_apart(&["input_tokens"]);
-        self.usage.output = self.number(Member::Output, &["output_tokens"]);
+        self.input_apart(&["input_tokens", "inputTokens"]);
+        self.usage.output = self.number(Member::Output, &["output_tokens", "outputTokens"]);
         self.usage.reasoning =
             self.number(Member::Reasoning, &["output_tokens_details/thinking_tokens"]);
         self.iterations();
@@ -156,12 +164,16 @@ impl Reading<'_> {
     /// names of Anthropic's beside `prompt_tokens` are a translation, which holds them too. Proxies
     /// that state the names of both APIs leave those of Responses at zero in a chat.
     fn openai(&mut self) {
-        self.usage.input =
-            self.number(Member::Input, &["prompt_tokens", "input_tokens", "tokens_sent"]);
+        self.usage.input = self.number(
+            Member::Input,
+            &["prompt_tokens", "input_tokens", "inputTokens", "tokens_sent"],
+        );
         self.usage.cache_read = self.number(
             Member::CacheRead,
             &[
                 "cached_input_tokens",
+                "cachedInputTokens",
+                "cacheReadTokens",
                 "input_tokens_details/cached_tokens",
                 "prompt_tokens_details/cached_tokens",
                 "cache_read_input_tokens",
@@ -173,6 +185,7 @@ impl Reading<'_> {
             Member::CacheWrite,
             &[
                 "cache_write_input_tokens",
+                "cacheWriteTokens",
                 "input_tokens_details/cache_write_tokens",
                 "prompt_tokens_details/cache_write_tokens",
                 "cache_creation_input_tokens",
@@ -194,8 +207,51 @@ impl Reading<'_> {
                 "output_tokens_details/thinking_tokens",
                 "completion_tokens_details/reasoning_tokens",
                 "reasoning_tokens",
+                "reasoningTokens",
             ],
         );
+        self.reasoning_apart(self.usage.input, &["total_tokens", "totalTokens"]);
+    }
+
+    /// Adds the reasoning to the output where the stated total holds it besides: what there is beside
+    /// the output is `input`. Says whether it does.
+    fn reasoning_apart(&mut self, input: Option<u64>, total: &[&str]) -> bool {
+        let total = total.iter().find_map(|path| at(self.from, path)).and_then(Value::as_u64);
+        let Usage { output, reasoning, .. } = self.usage;
+        let sum = |input: u64, output: u64, more: u64| input.checked_add(output)?.checked_add(more);
+        let (Some(input), Some(output), Some(reasoning)) = (input, output, reasoning) else {
+            return false;
+        };
+        let is_apart = reasoning > 0 && total.is_some() && total == sum(input, output, reasoning);
+        if is_apart {
+            self.usage.output = output.checked_add(reasoning);
+        }
+        is_apart
+    }
+
+    /// Those of Google's API. The thoughts are apart from the candidates, unless the total says that
+    /// the candidates hold them; what tools said to the model is apart from the prompt.
+    fn google(&mut self) {
+        self.usage.cache_read = self.number(Member::CacheRead, &["cachedContentTokenCount"]);
+        self.usage.reasoning = self.number(Member::Reasoning, &["thoughtsTokenCount"]);
+        let input = self.number(Member::Input, &["promptTokenCount"]);
+        let tool = self.number(Member::Input, &["toolUsePromptTokenCount"]);
+        self.usage.input = self.sum(Member::Input, input, &[(tool, Member::Input)]);
+        self.usage.output = self.number(Member::Output, &["candidatesTokenCount"]);
+        self.thoughts("totalTokenCount");
+    }
+
+    /// Adds the thoughts to the output, unless the total says that it holds them.
+    fn thoughts(&mut self, total: &str) {
+        let total = at(self.from, total).and_then(Value::as_u64);
+        let Usage { input, output, reasoning, .. } = self.usage;
+        // An answer of thoughts alone states no other output.
+        let output = output.or(reasoning.filter(|_| input.is_some()).map(|_| 0));
+        let holds = input.zip(output).and_then(|(input, output)| input.checked_add(output));
+        if total.is_none() || holds != total {
+            let beside = [(reasoning, Member::Reasoning)];
+            self.usage.output = self.sum(Member::Output, output, &beside);
+        }
     }
 
     /// inspect's: whether the input holds what the cache served depends on the provider and on the
@@ -214,6 +270,15 @@ impl Reading<'_> {
         let is_apart = |(total, plain): (u64, u64)| total >= plain.saturating_add(cached);
         let lost = [Member::CacheRead, Member::CacheWrite];
         let is_lost = lost.into_iter().any(|of| self.usage.unreadable.has(of));
+        // The total may hold the reasoning besides the output, too.
+        let apart = input.and_then(|input| input.checked_add(cached));
+        let apart = apart.filter(|_| cached > 0);
+        if self.reasoning_apart(input, &["total_tokens"]) {
+            self.usage.input = self.number(Member::Input, &["input_tokens"]);
+            return;
+        } else if self.reasoning_apart(apart, &["total_tokens"]) {
+            return self.input_apart(&["input_tokens"]);
+        }
         // What the input leaves out cannot be read.
         let is_missing = is_lost && total.zip(plain).is_some_and(|(total, plain)| total != plain);
         if is_missing || cached > 0 && total.zip(plain).is_some_and(is_apart) {
@@ -239,9 +304,8 @@ impl Reading<'_> {
         let input = self.number(Member::Input, &["input"]);
         let tool = self.number(Member::Input, &["tool"]);
         self.usage.input = self.sum(Member::Input, input, &[(tool, Member::Input)]);
-        let output = self.number(Member::Output, &["output"]);
-        let beside = [(self.usage.reasoning, Member::Reasoning)];
-        self.usage.output = self.sum(Member::Output, output, &beside);
+        self.usage.output = self.number(Member::Output, &["output"]);
+        self.thoughts("total");
     }
 
     /// pi's: the input leaves out what the cache served or took.
@@ -253,10 +317,57 @@ impl Reading<'_> {
         self.input_apart(&["input"]);
         self.usage.output = self.number(Member::Output, &["output"]);
         self.usage.reasoning = self.number(Member::Reasoning, &["reasoning"]);
+        self.reasoning_apart(self.usage.input, &["totalTokens"]);
     }
 
-    /// What it cost: `cost` as a number, or its `total`, in dollars where no currency is named.
+    /// What it is billed by besides its tokens: a mode, a place, a tier that is not the usual one, and
+    /// what the provider's own tools did.
+    fn terms(&mut self) {
+        const USUAL: [&str; 8] =
+            ["", "standard", "default", "auto", "on_demand", "global", "not_available", "normal"];
+        for (name, path) in [
+            ("speed", "speed"),
+            ("inference_geo", "inference_geo"),
+            ("service_tier", "service_tier"),
+            ("service_tier", "trafficType"),
+        ] {
+            let stated = at(self.from, path).and_then(Value::as_str).map(str::to_ascii_lowercase);
+            if let Some(own) = stated.filter(|own| !USUAL.contains(&own.as_str())) {
+                self.usage.terms.insert(format!("{name}={own}"), 1);
+            }
+        }
+        // As we write them ourselves.
+        let own = at(self.from, "terms").and_then(Value::as_object).into_iter().flatten();
+        let own = own.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
+        self.usage.terms.extend(own);
+        for (name, paths) in [
+            (WEB_SEARCH, ["server_tool_use/web_search_requests", "web_search_requests"]),
+            ("search_sources", ["num_sources_used", "num_search_queries"]),
+            (
+                "audio_tokens",
+                ["prompt_tokens_details/audio_tokens", "input_tokens_details/audio_tokens"],
+            ),
+            (
+                "audio_tokens",
+                ["completion_tokens_details/audio_tokens", "output_tokens_details/audio_tokens"],
+            ),
+        ] {
+            let count = paths.iter().find_map(|path| at(self.from, path)?.as_u64());
+            if let Some(count) = count.filter(|count| (1..=MOST).contains(count)) {
+                let sum = self.usage.terms.entry(name.to_owned()).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+    }
+
+    /// What it cost: `cost` as a number, or its `total`, in dollars where no currency is named; xAI
+    /// states 10^-10 dollars.
     fn cost(&mut self) {
+        let ticks = at(self.from, "cost_in_usd_ticks").and_then(Value::as_u64);
+        if let Some(ticks) = ticks.filter(|ticks| *ticks <= MOST) {
+            self.usage.cost = Some(Money::from_pico(u128::from(ticks) * 100, Currency::USD));
+            return;
+        }
         let paths = ["cost/total", "cost/amount", "cost", "instance_cost"];
         let Some(stated) = paths.iter().find_map(|path| at(self.from, path)) else { return };
         let named = ["currency", "cost/currency"].iter().find_map(|path| at(self.from, path));
@@ -292,8 +403,12 @@ impl Reading<'_> {
         }
     }
 
-    /// A part that is larger than its whole is none of it.
+    /// A part that is larger than its whole is none of it, and what is answered was asked: where
+    /// there is an output, an input of zero is a place that nobody filled.
     fn settle(&mut self) {
+        if self.usage.input == Some(0) && self.usage.output.is_some_and(|output| output > 0) {
+            self.usage.input = None;
+        }
         let Usage { input, cache_read, cache_write, output, reasoning, .. } = self.usage;
         let cached = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
         if input.is_some_and(|input| cached > input) {
@@ -352,6 +467,7 @@ impl Usage {
             reasoning: sum(Member::Reasoning, self.reasoning, other.reasoning),
             cost: self.cost,
             unreadable,
+            terms: self.terms,
             iterations: Vec::new(),
         }
     }

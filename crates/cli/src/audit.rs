@@ -165,12 +165,13 @@ fn bill(
     ]);
     table.head(out)?;
     let (a, b) = (&without.sums.total, &with.sums.total);
-    let mut row = |name: &str, a: u64, b: u64| {
-        let share = if a == 0 { String::new() } else { percent(b, a) };
-        let cells = [name.to_owned(), grouped(a), grouped(b), share];
+    let mut row = |name: &str, a: Option<u64>, b: Option<u64>| {
+        let share = a.filter(|a| *a > 0).zip(b).map(|(a, b)| percent(b, a));
+        let cells =
+            [name.to_owned(), usage::amount(a), usage::amount(b), share.unwrap_or_default()];
         table.row(out, cells.into_iter().map(plain).collect())
     };
-    row("requests", a.with_usage, b.with_usage)?;
+    row("requests", Some(a.with_usage), Some(b.with_usage))?;
     row("input", a.input, b.input)?;
     row("  read", a.cache_read, b.cache_read)?;
     row("  written", a.cache_write, b.cache_write)?;

@@ -120,6 +120,38 @@ pub(crate) fn each_at_once<T: Send>(
     reading.end()
 }
 
+/// Does `work` for each of the files, where there are several that can be read twice; what cannot be
+/// read is left out, and nothing is said.
+pub(crate) fn of_each<T: Send>(
+    input: &Input,
+    work: impl Fn(&mut Source) -> Outcome<T> + Sync,
+) -> Outcome<Vec<T>> {
+    let is_regular = |path: &PathBuf| !is_stdin(path) && (path.is_file() || path.is_dir());
+    if input.last || !input.files.iter().all(is_regular) {
+        return Ok(Vec::new());
+    }
+    let openings = expanded(&input.files, &mut PassedOver::default());
+    if openings.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let opener = Opener {
+        format: input.input_format,
+        keeps_exchanges: false,
+        all_branches: false,
+        is_one_of_several: true,
+    };
+    let work = |opening: Outcome<Opening>| match opener.open(opening?, Progress::Hidden)? {
+        Opened::Source(mut source) => work(&mut source).map(Some),
+        Opened::NoTranscript(..) => Ok(None),
+    };
+    let mut all = Vec::with_capacity(openings.len());
+    at_once::in_order(openings, work, |done: Outcome<_>| {
+        all.extend(done.ok().flatten());
+        Ok(())
+    })?;
+    Ok(all)
+}
+
 /// What opens the files of a command as its options ask for.
 #[derive(Clone, Copy)]
 struct Opener {

@@ -8,6 +8,7 @@ mod audit;
 mod calibrated;
 mod checkpoint;
 mod compress;
+mod copies;
 mod demo;
 mod diff;
 mod expand;

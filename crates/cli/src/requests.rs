@@ -21,6 +21,7 @@ use afterimage::{
 use self::{counted::RequestCounts, listing::Listing};
 use crate::{
     args,
+    copies::Copies,
     failure::{Failure, Outcome},
     input::{self, Source},
     json::object,
@@ -39,8 +40,11 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     if args.follow {
         return follow::run(args, &lens, &prices, &mut out);
     }
-    input::each(&args.input.of_all_sessions(), true, |source| {
-        let recording = read(source, &lens.counter)?;
+    let input = args.input.of_all_sessions();
+    let copies = Copies::of_files(&input)?;
+    input::each(&input, true, |source| {
+        let mut recording = read(source, &lens.counter)?;
+        recording.mark_copies(|reported| copies.mark(reported));
         let counts = RequestCounts::of(args, &lens, &recording);
         let counts = counts.map_err(|error| source.refuse(error))?;
         let listing = Listing::new(args, source, (&recording, counts), &prices, None)?;

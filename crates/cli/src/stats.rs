@@ -24,6 +24,7 @@ use std::{
 
 use crate::{
     args, calibrated,
+    copies::Copies,
     failure::Outcome,
     input::{self, InputRefusal, Source},
     labels::{ArchivedLabels, Label, Labels},
@@ -54,13 +55,14 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     };
     let mut is_first = true;
     let input = args.input.with_exchanges();
+    let copies = Copies::of_files(&input)?;
     if args.residency {
         return input::each(&input, true, |source| {
             let lens = lens_of(source)?;
             if !args.json && !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            residency::show(source, &lens, &prices, args.json, &mut out)?;
+            residency::show(source, &lens, (&prices, &copies), args.json, &mut out)?;
             Ok(out.flush()?)
         });
     }
@@ -75,7 +77,8 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     };
     let passed_over = InputRefusal::IsPassedOver;
     input::each_at_once(&input, passed_over, holdings, |source, (lens, holdings)| {
-        let Holdings { ledger, contexts, reported, media } = holdings;
+        let Holdings { ledger, contexts, mut reported, media } = holdings;
+        copies.mark(&mut reported.iter_mut().collect::<Vec<_>>());
         let media = media.sums(&reported);
         let reported = Reported::of(&reported, &prices);
         let counts = lens.counts_as(certainty(&ledger, &reported, &lens));

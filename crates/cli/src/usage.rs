@@ -18,6 +18,7 @@ use crate::{
     style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, percent, printable, shortened, width, wrapped},
+    view,
 };
 
 /// How many columns of the name of a model a note shows.
@@ -88,7 +89,11 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let models = bill.unpriced.keys().map(|model| model.as_deref().unwrap_or("no name"));
     let models: Vec<String> =
         models.map(|model| shortened(&printable(model), MODEL).into_owned()).collect();
-    let mut lacks = Vec::new();
+    let mut lacks: Vec<String> = bill
+        .unpriced_terms
+        .iter()
+        .map(|(term, count)| format!("no price for {term} ({})", counted(*count, "exchange")))
+        .collect();
     if !models.is_empty() {
         let of = counted(bill.unpriced.values().sum(), "exchange");
         lacks.push(format!("no price for {} ({of})", models.join(", ")));
@@ -98,7 +103,9 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     }
     let partial = if bill.is_partial() { "; partial: " } else { "" };
     let says = format!("by prices of {}{partial}{}", bill.prices().date(), lacks.join(", "));
-    let total = if bill.priced > 0 { money(bill.total()) } else { "–".to_owned() };
+    let least = if bill.is_partial() { "≥" } else { "" };
+    let total =
+        if bill.priced > 0 { format!("{least}{}", money(bill.total())) } else { "–".to_owned() };
     let head = format!("  {:<14}{total:>12}  ", "price");
     let indent = width(&head);
     write!(out, "{head}")?;
@@ -110,27 +117,44 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
 }
 
 fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
-    let UsageSums { total, by_model, by_session } = sums;
-    if total.with_usage == 0 {
+    let UsageSums { total, by_model, by_session, copied } = sums;
+    if total.with_usage == 0 && copied.is_empty() {
         return Ok(());
     }
     let (bold, dim) = (out.paint.style(style::HEADING), out.paint.style(style::DIM));
     writeln!(out, "\n  {bold}USAGE AS REPORTED{bold:#}\n  {dim}{}{dim:#}", said(total))?;
+    for (from, sum) in copied {
+        let from = from.as_deref().unwrap_or("a session that the source does not name");
+        let are = if sum.exchanges() == 1 {
+            "is a copy, which counts"
+        } else {
+            "are copies, which count"
+        };
+        let [input, output] = [sum.input, sum.output].map(amount);
+        let exchanges = counted(sum.exchanges(), "more exchange");
+        let says = format!("{exchanges} {are} in {from}: {input} input, {output} output");
+        view::note(out, 2, &says)?;
+    }
+    if total.with_usage == 0 {
+        return Ok(());
+    }
+    let some = |figure: Option<u64>| figure.filter(|figure| *figure > 0);
+    let read = total.cache_read.zip(total.input).map(|(read, input)| percent(read, input));
     let mut figures = vec![
         ("input", total.input, String::new()),
-        ("cache read", total.cache_read, percent(total.cache_read, total.input)),
+        ("cache read", total.cache_read, read.unwrap_or_default()),
     ];
-    if total.cache_write > 0 {
-        let hour = (total.cache_write_1h > 0)
-            .then(|| format!("{} for an hour", grouped(total.cache_write_1h)));
+    if some(total.cache_write).is_some() {
+        let hour = some(total.cache_write_1h);
+        let hour = hour.map(|hour| format!("{} for an hour", grouped(hour)));
         figures.push(("cache written", total.cache_write, hour.unwrap_or_default()));
     }
     figures.push(("output", total.output, String::new()));
-    if total.reasoning > 0 {
+    if some(total.reasoning).is_some() {
         figures.push(("reasoning", total.reasoning, "of the output".to_owned()));
     }
     for (name, figure, says) in figures {
-        write!(out, "  {name:<14}{:>12}", grouped(figure))?;
+        write!(out, "  {name:<14}{:>12}", amount(figure))?;
         if !says.is_empty() {
             write!(out, "  {dim}{says}{dim:#}")?;
         }
@@ -153,10 +177,13 @@ pub(crate) fn columns() -> [Column; 3] {
 
 /// The cells of these columns.
 pub(crate) fn cells(usage: Option<&Usage>) -> [Cell; 3] {
-    let cell = |figure: fn(&Usage) -> Option<u64>| {
-        plain(usage.and_then(figure).map_or_else(|| "–".to_owned(), grouped))
-    };
+    let cell = |figure: fn(&Usage) -> Option<u64>| plain(amount(usage.and_then(figure)));
     [cell(|usage| usage.input), cell(|usage| usage.cache_read), cell(|usage| usage.output)]
+}
+
+/// A figure, or a dash where nobody states it.
+pub(crate) fn amount(figure: Option<u64>) -> String {
+    figure.map_or_else(|| "–".to_owned(), grouped)
 }
 
 /// How many exchanges report usage, in a line.
@@ -165,6 +192,7 @@ pub(crate) fn said(total: &UsageSum) -> String {
         (total.without_usage, "without any"),
         (total.failed, "failed"),
         (total.unlisted, "in no list of requests"),
+        (total.incomplete, "without input or output"),
         (total.unreadable, "with a figure that cannot be read"),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
@@ -187,10 +215,10 @@ fn parts(title: &'static str, parts: Vec<(&str, &UsageSum)>, out: &mut Output) -
         return Ok(());
     }
     writeln!(out)?;
-    let figures = |sum: &UsageSum| [sum.exchanges(), sum.input, sum.cache_read, sum.output];
+    let figures = |sum: &UsageSum| [Some(sum.exchanges()), sum.input, sum.cache_read, sum.output];
     let rows: Vec<Vec<Cell>> = parts
         .iter()
-        .map(|(_, sum)| figures(sum).map(|figure| plain(grouped(figure))).into())
+        .map(|(_, sum)| figures(sum).map(|figure| plain(amount(figure))).into())
         .collect();
     let table = Table::new([
         Column::number("EXCHANGES", 9),

@@ -14,6 +14,8 @@ pub(super) use share::TokenRates;
 
 #[cfg(feature = "prices")]
 use super::Prices;
+#[cfg(feature = "prices")]
+use crate::request::ReportedExchange;
 use crate::{
     Result,
     id::{FacetId, FrameSeq},
@@ -120,20 +122,23 @@ pub enum Remainder {
     Unlisted,
     /// Parts of the input that do not fit into it.
     BeyondInput,
+    /// What the provider's own tools cost besides tokens: its web searches.
+    ProviderTools,
 }
 
 impl Remainder {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::NotInTranscript,
         Self::NotCounted,
         Self::OutputNotKept,
         Self::Unlisted,
         Self::BeyondInput,
+        Self::ProviderTools,
     ];
 
     /// The name on the wire: `notInTranscript`, `notCounted`, `outputNotKept`, `unlisted`,
-    /// `beyondInput`.
+    /// `beyondInput`, `providerTools`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotInTranscript => "notInTranscript",
@@ -141,6 +146,7 @@ impl Remainder {
             Self::OutputNotKept => "outputNotKept",
             Self::Unlisted => "unlisted",
             Self::BeyondInput => "beyondInput",
+            Self::ProviderTools => "providerTools",
         }
     }
 }
@@ -163,11 +169,19 @@ impl Residency {
     /// Those of [`Recording::request`].
     #[cfg(feature = "prices")]
     pub fn priced(recording: &Recording, prices: &Prices) -> Result<Self> {
-        Builder::new(recording).build(&|exchange| {
+        let priced = |exchange: &ReportedExchange| {
             let price = exchange.model.as_deref().and_then(|model| prices.of(model));
-            let usage = exchange.usage.as_ref();
-            price.zip(usage).map_or_else(Vec::new, |(price, usage)| price.token_rates(usage))
-        })
+            price.zip(exchange.usage.clone())
+        };
+        let rates = |exchange: &ReportedExchange| {
+            priced(exchange).map_or_else(Vec::new, |(price, usage)| price.token_rates(&usage))
+        };
+        let mut residency = Builder::new(recording).build(&rates)?;
+        for (price, usage) in recording.reported().filter_map(|exchange| priced(&exchange)) {
+            let pico = price.of(&usage).and_then(|_| price.web_searches(&usage)).unwrap_or(0);
+            residency.add_remainder(Remainder::ProviderTools, Share { pico, ..Share::default() });
+        }
+        Ok(residency)
     }
 
     /// The reported tokens that belong to no facet for this reason.

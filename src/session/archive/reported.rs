@@ -14,17 +14,30 @@ use crate::{
 const FAILED: u64 = 1;
 const UNLISTED: u64 = 2;
 
-/// The names once, and a row for each exchange: session, model, bits, usage.
+/// The usage is that of a copy.
+const COPIED: u64 = 4;
+
+/// The names once, and a row for each exchange: session, model, bits, usage, what tells the answer from
+/// others, and the session that it was copied from.
 pub(super) fn to_json(exchanges: &[ReportedExchange]) -> Object {
     let (mut sessions, mut models) = (IndexSet::new(), IndexSet::new());
     let row = |exchange: &ReportedExchange| -> Value {
         let (session, _) = sessions.insert_full(Arc::clone(&exchange.session));
         let model = exchange.model.as_ref().map(|model| models.insert_full(Arc::clone(model)).0);
         let bits = if exchange.is_failed { FAILED } else { 0 }
-            | if exchange.is_listed { 0 } else { UNLISTED };
-        let usage = exchange.usage.as_ref().map(Usage::to_json);
-        let row: [Value; 4] = [session.into(), model.into(), bits.into(), usage.into()];
-        row.into_iter().collect()
+            | if exchange.is_listed { 0 } else { UNLISTED }
+            | if exchange.copied.is_some() { COPIED } else { 0 };
+        let usage = exchange.figures().map(Usage::to_json);
+        let from = exchange.copied.as_ref().and_then(|copied| copied.from.as_deref());
+        let row: [Value; 6] = [
+            session.into(),
+            model.into(),
+            bits.into(),
+            usage.into(),
+            exchange.answer.into(),
+            from.map(str::to_owned).into(),
+        ];
+        row.into_iter().collect::<Value>()
     };
     let rows: Value = exchanges.iter().map(row).collect();
     let names = |names: IndexSet<Arc<str>>| names.iter().map(|name| &**name).collect::<Value>();
@@ -41,16 +54,22 @@ pub(super) fn from_json(value: &Value) -> Option<Vec<ReportedExchange>> {
         names.get(usize::try_from(index.as_u64()?).ok()?).map(Arc::clone)
     };
     let row = |row: &Value| {
-        let [session, model, bits, usage] = row.as_array()? else { return None };
+        let [session, model, bits, usage, rest @ ..] = row.as_array()? else { return None };
         let bits = bits.as_u64()?;
+        let from = rest.get(1).and_then(Value::as_str).map(Arc::from);
         let model = if model.is_null() { None } else { Some(name(&models, model)?) };
-        Some(ReportedExchange {
+        let mut exchange = ReportedExchange {
             model,
             usage: (!usage.is_null()).then(|| Usage::from_json(usage)),
+            answer: rest.first().and_then(Value::as_u64),
             is_failed: bits & FAILED != 0,
             is_listed: bits & UNLISTED == 0,
             ..ReportedExchange::new(name(&sessions, session)?)
-        })
+        };
+        if bits & COPIED != 0 {
+            exchange.count_in(from);
+        }
+        Some(exchange)
     };
     value.get("rows")?.as_array()?.iter().map(row).collect()
 }
@@ -63,12 +82,17 @@ mod tests {
     #[test]
     fn exchanges_come_back_and_damage_is_seen() {
         let usage = json::read(br#"{"input":1,"output":-2,"cacheWrite":5,"cost":0.25}"#).unwrap();
+        let mut copy = ReportedExchange::new("a".into());
+        copy.usage = Usage::of(&usage);
+        copy.count_in(Some("c".into()));
         let exchanges = [
             ReportedExchange { is_failed: true, ..ReportedExchange::new("a".into()) },
+            copy,
             ReportedExchange {
                 model: Some("m".into()),
                 usage: Usage::of(&usage),
                 is_listed: false,
+                answer: Some(7),
                 ..ReportedExchange::new("b".into())
             },
         ];

@@ -82,6 +82,14 @@ impl SpanRecord {
         self.text(&keys).map(str::to_ascii_lowercase)
     }
 
+    /// Whether it calls a model: by its operation, or else by the usage that it states.
+    pub(super) fn is_call(&self) -> bool {
+        match self.operation() {
+            Some(operation) => INFERENCES.contains(&&*operation),
+            None => self.usage().is_some(),
+        }
+    }
+
     fn model(&self) -> Option<&str> {
         let keys = [
             "gen_ai.request.model",
@@ -189,7 +197,7 @@ impl SpanRecord {
     }
 
     /// The messages of the request; `None` where they were cut, or are no list.
-    fn input(&self, notes: &mut Vec<String>) -> Option<Vec<SpanMessage>> {
+    pub(super) fn input(&self, notes: &mut Vec<String>) -> Option<Vec<SpanMessage>> {
         const INPUT: &str = "gen_ai.input.messages";
         if let Some(value) = self.attributes.get(INPUT) {
             let list = list(INPUT, value, notes)?;

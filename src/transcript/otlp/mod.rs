@@ -13,6 +13,7 @@ mod message;
 mod older;
 mod reported;
 mod span;
+mod twice;
 mod vercel;
 
 #[cfg(feature = "record")]
@@ -36,6 +37,8 @@ const UNNAMED: &str = "unnamed";
 #[derive(Default)]
 pub(super) struct OtlpReader {
     spans: IndexMap<SpanKey, SpanRecord>,
+    /// The spans around spans.
+    parents: HashMap<SpanKey, Box<str>>,
     /// Those without ids: nothing else can name them.
     nameless: Vec<SpanRecord>,
     /// How many spans, or records, were read.
@@ -74,6 +77,7 @@ impl OtlpReader {
                 sink.unknown(line, "a span that is no object", span);
                 continue;
             };
+            self.parents.extend(span::parent_of(&span));
             match SpanRecord::of_span(span, line) {
                 Some((key, record)) => self.add(key, SpanRecord { is_own, ..record }, sink),
                 None => sink.skip("span of no model"),
@@ -101,6 +105,10 @@ impl OtlpReader {
 
     /// Gives out what the spans tell, in order of time.
     fn give(&mut self, sink: &mut Sink) {
+        self.spans.values_mut().for_each(SpanRecord::settle);
+        for _ in 0..twice::merge(&mut self.spans, &self.parents) {
+            sink.skip("call told by two spans");
+        }
         let mut records: Vec<SpanRecord> =
             std::mem::take(&mut self.spans).into_values().chain(self.nameless.drain(..)).collect();
         // One without a time stands where the file has it.

@@ -1,6 +1,6 @@
 //! The usage that a span reports.
 
-use super::span::SpanRecord;
+use super::{any_value::structured, span::SpanRecord};
 use crate::json::{Object, ObjectExt, Value, object};
 
 impl SpanRecord {
@@ -33,6 +33,15 @@ impl SpanRecord {
                 "llm.token_count.completion",
                 "ai.usage.outputTokens",
                 "ai.usage.completionTokens",
+            ],
+        );
+        put(
+            "total_tokens",
+            &[
+                "gen_ai.usage.total_tokens",
+                "llm.usage.total_tokens",
+                "llm.token_count.total",
+                "ai.usage.totalTokens",
             ],
         );
         let read = self.number(&[
@@ -76,6 +85,9 @@ impl SpanRecord {
             let amount = crate::json::read(cost.as_bytes()).unwrap_or_default();
             let currency = self.text(&["afterimage.usage.cost_currency"]).unwrap_or("USD");
             usage.put("cost", object! { "amount": amount, "currency": currency });
+        }
+        if let Some(Ok(terms)) = self.number(&["afterimage.usage.terms"]).map(structured) {
+            usage.put("terms", terms);
         }
         (!usage.is_empty()).then(|| usage.into())
     }

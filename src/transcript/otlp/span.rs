@@ -75,6 +75,13 @@ fn key_of(object: &Object) -> Option<SpanKey> {
     Some((id("traceId")?, id("spanId")?))
 }
 
+/// The ids of a span, and that of the one around it.
+pub(super) fn parent_of(span: &Object) -> Option<(SpanKey, Box<str>)> {
+    let parent = span.get("parentSpanId").and_then(Value::as_str)?;
+    let is_known = parent.bytes().any(|byte| byte != b'0');
+    is_known.then(|| Some((key_of(span)?, parent.to_ascii_lowercase().into_boxed_str())))?
+}
+
 impl SpanRecord {
     /// A span with its ids; `None` where it tells of no model.
     pub(super) fn of_span(mut span: Object, line: u64) -> Option<(Option<SpanKey>, Self)> {

@@ -187,6 +187,11 @@ impl<'l> Listing<'l> {
             );
             let price = self.prices.cost(&ReportedExchange::from(exchange));
             line.put("price", or_null(price.ok()));
+            if let Some(copied) = &exchange.copied {
+                let usage = copied.usage.as_ref().map(afterimage::transcript::Usage::to_json);
+                let from = or_null(copied.from.as_deref());
+                line.put("copied", object! { "from": from, "usage": or_null(usage) });
+            }
             if let Some(start) = self.recording.started_by(&exchange.session) {
                 line.put(
                     "startedBy",
@@ -204,7 +209,8 @@ impl<'l> Listing<'l> {
         }
         let reported = self.reported();
         // A file that is followed has no end.
-        if reported.sums.total.with_usage == 0 || self.printed.is_some() {
+        let has_usage = reported.sums.total.with_usage > 0 || !reported.sums.copied.is_empty();
+        if !has_usage || self.printed.is_some() {
             return Ok(());
         }
         let mut sums = Object::new();

@@ -151,6 +151,7 @@ impl Listing<'_> {
             ExchangeOutcome::Superseded => "superseded; ",
             _ if exchange.is_retry => "a retry; ",
             _ if exchange.is_warm_up => "warm-up; ",
+            _ if exchange.copied.is_some() => "copied; ",
             _ => "",
         };
         let unread = exchange.unread.as_ref().map(|reason| format!("request unread: {reason}; "));

@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// The name of the file, in which the version stands: programs of other versions have their own.
-const NAME: &str = "sessions-1.jsonl";
-const VERSION: u64 = 1;
+const NAME: &str = "sessions-2.jsonl";
+const VERSION: u64 = 2;
 /// The largest index that is read.
 const LARGEST: u64 = 256 << 20;
 /// How often, and how long apart, the lock is asked for.
@@ -129,7 +129,7 @@ impl Index {
                 "size": stamp.size,
                 "modified": stamp.modified,
                 "files": stamp.files,
-                "session": or_null(known.as_ref().map(Summary::to_json)),
+                "session": or_null(known.as_ref().map(Summary::to_entry)),
             }
         });
         let mut bytes = Vec::new();

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     args::{Format, Rendering},
+    copies::{Copies, SessionAnswers},
     failure::{Failure, Outcome, Stop},
     input::{FolderContents, Found, FoundKind, Opened, Opening, Progress, is_folder_of_files},
     lens::{Counting, Lens},
@@ -41,6 +42,8 @@ pub(super) struct Candidate {
 #[derive(Clone)]
 pub(super) struct Listed {
     pub(super) path: PathBuf,
+    found: Found,
+    key: Option<String>,
     pub(super) stamp: Stamp,
     /// `None` where it is not in the index yet.
     pub(super) summary: Option<Summary>,
@@ -159,6 +162,11 @@ impl Candidates {
 }
 
 impl Candidate {
+    fn listed(self, summary: Option<Summary>) -> Listed {
+        let Self { found, stamp, key, .. } = self;
+        Listed { path: found.path.clone(), found, key, stamp, summary }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.found.path
     }
@@ -218,8 +226,7 @@ impl Reading {
             match known.filter(is_priced).cloned() {
                 Some(known) => self.take(candidate, known, &mut listed),
                 None if quick => {
-                    let Candidate { found, stamp, .. } = candidate;
-                    listed.push(Listed { path: found.path, stamp, summary: None });
+                    listed.push(candidate.listed(None));
                 }
                 None => unknown.push(candidate),
             }
@@ -229,8 +236,8 @@ impl Reading {
         for mut candidate in unknown {
             done += candidate.stamp.size;
             let known = match candidate.archived.take() {
-                Some(file) => self.read_archived(*file),
-                None => self.read(&candidate.found),
+                Some(file) => self.read_archived(*file, &Copies::default()),
+                None => self.read(&candidate.found, &Copies::default()),
             };
             match known {
                 Ok(known) => {
@@ -251,6 +258,9 @@ impl Reading {
                 self.saved = Instant::now();
             }
         }
+        if !quick {
+            self.settle(&mut listed)?;
+        }
         self.bar.finish_and_clear();
         if self.index.forget_gone() {
             self.save();
@@ -258,12 +268,46 @@ impl Reading {
         Ok(listed)
     }
 
+    /// Reads sessions again that share answers with others: each answer counts once.
+    fn settle(&mut self, listed: &mut [Listed]) -> Outcome {
+        let of = |of: &Listed| {
+            let summary = of.summary.as_ref()?;
+            let (session, answers) = (summary.session.as_deref()?.into(), summary.answers.clone());
+            Some(SessionAnswers { session, ended: summary.ended, answers })
+        };
+        let copies = Copies::among(listed.iter().filter_map(of).collect());
+        for of in listed {
+            let Some(summary) = &of.summary else { continue };
+            let own = (summary.session.as_deref().unwrap_or_default(), summary.answers.len());
+            let answers = summary.answers.iter();
+            let elsewhere = answers.filter(|answer| copies.elsewhere(**answer, own).is_some());
+            if elsewhere.fold(0_u64, |sum, answer| sum.wrapping_add(*answer)) == summary.elsewhere {
+                continue;
+            }
+            let known = if of.found.kind == FoundKind::Archive {
+                let files = store::open(&of.found.path)?.into_iter().flatten();
+                let is_it = |file: &ArchivedTranscript| {
+                    let folder = file.folder().canonicalize().ok();
+                    folder.as_deref().and_then(Path::to_str) == of.key.as_deref()
+                };
+                let mut files = files.filter(is_it);
+                files.next().map(|file| self.read_archived(file, &copies)).transpose()?.flatten()
+            } else {
+                self.read(&of.found, &copies)?
+            };
+            if let Some(summary) = known {
+                if let Some(key) = of.key.clone() {
+                    self.index.put(key, of.stamp, Some(summary.clone()));
+                }
+                of.summary = Some(summary);
+            }
+        }
+        Ok(())
+    }
+
     fn take(&mut self, candidate: Candidate, known: Known, listed: &mut Vec<Listed>) {
         match known {
-            Some(summary) => {
-                let Candidate { found, stamp, .. } = candidate;
-                listed.push(Listed { path: found.path, stamp, summary: Some(summary) });
-            }
+            Some(summary) => listed.push(candidate.listed(Some(summary))),
             None => self.passed_over += 1,
         }
     }
@@ -283,12 +327,12 @@ impl Reading {
 
     /// What a file comes to. It is counted only where no usage was reported, since counting is most
     /// of the work: then it is read again.
-    fn read(&self, found: &Found) -> Outcome<Known> {
+    fn read(&self, found: &Found, copies: &Copies) -> Outcome<Known> {
         let [uncounted, counted] = &self.lens;
         let of = |lens, counts, progress| {
             let opened = Opening::Found(found.clone()).open(progress, None)?;
             let Opened::Source(mut source) = opened else { return Ok(None) };
-            let summary = Summary::of(&mut source, lens, &self.prices, counts)?;
+            let summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };
@@ -303,11 +347,11 @@ impl Reading {
     }
 
     /// What a file in an archive comes to. The archive counted it.
-    fn read_archived(&self, file: ArchivedTranscript) -> Outcome<Known> {
+    fn read_archived(&self, file: ArchivedTranscript, copies: &Copies) -> Outcome<Known> {
         let [_, counted] = &self.lens;
         let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
         let Opened::Source(mut source) = opened else { return Ok(None) };
-        let summary = Summary::of(&mut source, counted, &self.prices, true)?;
+        let summary = Summary::of(&mut source, counted, (&self.prices, copies), true)?;
         Ok(summary.session.is_some().then_some(summary))
     }
 

@@ -63,6 +63,12 @@ fn row(session: &Listed) -> Vec<Cell> {
         Some(first) => plain(first.text.as_str()),
         None => dim(UNKNOWN),
     };
+    let copied = summary.copied.iter().map(|of| of.requests).sum::<u64>();
+    let words = if copied > 0 {
+        (format!("(+{} copied) {}", grouped(copied), words.0), words.1)
+    } else {
+        words
+    };
     let words = if summary.sessions > 1 {
         (format!("({}) {}", counted(summary.sessions, "session"), words.0), words.1)
     } else {
@@ -80,7 +86,8 @@ fn row(session: &Listed) -> Vec<Cell> {
 
 /// The tokens of a session, and how sure they are.
 fn tokens(summary: &Summary) -> (String, Style) {
-    match (summary.usage(), summary.counted) {
+    let usage = summary.usage().filter(|usage| usage.input.is_some() || usage.output.is_some());
+    match (usage, summary.counted) {
         (Some(usage), _) => {
             let sum = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
             let mark = if summary.is_usage_partial { "≥" } else { "" };

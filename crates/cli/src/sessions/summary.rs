@@ -1,5 +1,7 @@
 //! What a session comes to, in a few members.
 
+use std::sync::Arc;
+
 use afterimage::{
     bill::Bill,
     json::{Fields, Object, Value},
@@ -11,6 +13,7 @@ use afterimage::{
 
 use super::when::written;
 use crate::{
+    copies::Copies,
     failure::Outcome,
     input::Source,
     json::{object, or_null},
@@ -43,6 +46,12 @@ pub(super) struct Summary {
     pub(super) requests: u64,
     /// The usage that was reported, by model.
     pub(super) models: Vec<ModelUsage>,
+    /// What copies of other sessions' answers report, by the session; it counts there.
+    pub(super) copied: Vec<CopiedSum>,
+    /// What tells the answers that count here, or that copies of them count elsewhere.
+    pub(super) answers: Vec<u64>,
+    /// Those of them that count elsewhere, as one number; 0 for none.
+    pub(super) elsewhere: u64,
     /// Whether a request that was answered reports no usage, or not all of it.
     pub(super) is_usage_partial: bool,
     /// The tokens of the requests as they are counted here, where none was reported.
@@ -64,6 +73,14 @@ pub(super) struct ModelUsage {
     pub(super) usage: Usage,
 }
 
+/// What was copied from one session.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CopiedSum {
+    pub(super) from: Option<String>,
+    pub(super) requests: u64,
+    pub(super) usage: Usage,
+}
+
 /// Where the user's first words stand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FirstMessage {
@@ -77,7 +94,7 @@ impl Summary {
     pub(super) fn of(
         source: &mut Source,
         lens: &Lens,
-        table: &PriceTable,
+        (table, copies): (&PriceTable, &Copies),
         counts: bool,
     ) -> Outcome<Self> {
         source.keep_exchanges();
@@ -105,17 +122,25 @@ impl Summary {
         summary.sessions = source.sessions();
         // Where requests were recorded, none is worked out.
         if exchanges.is_empty() {
-            summary.requests = viewer.requests().requests;
             summary.counted = counts.then(|| viewer.requests().tokens);
-            viewer.reported().for_each(|exchange| summary.add(exchange));
-            summary.price(&Bill::of(prices, viewer.reported()));
+            exchanges = viewer.reported().cloned().collect();
         } else {
-            summary.requests =
-                exchanges.iter().filter(|exchange| exchange.is_listed).count() as u64;
             summary.counted = recorded.map(|recorded| recorded.requests().tokens);
-            exchanges.iter().for_each(|exchange| summary.add(exchange));
-            summary.price(&Bill::of(prices, &exchanges));
         }
+        let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
+        summary.answers = own.filter_map(|exchange| exchange.answer).collect();
+        let own = (summary.session.clone().unwrap_or_default(), summary.answers.len());
+        for exchange in exchanges.iter_mut().filter(|exchange| exchange.copied.is_none()) {
+            let Some(answer) = exchange.answer else { continue };
+            if let Some(session) = copies.elsewhere(answer, (&own.0, own.1)) {
+                summary.elsewhere = summary.elsewhere.wrapping_add(answer);
+                exchange.count_in(Some(Arc::clone(session)));
+            }
+        }
+        let is_listed = |of: &&ReportedExchange| of.is_listed && of.copied.is_none();
+        summary.requests = exchanges.iter().filter(is_listed).count() as u64;
+        exchanges.iter().for_each(|exchange| summary.add(exchange));
+        summary.price(&Bill::of(prices, &exchanges));
         Ok(summary)
     }
 
@@ -174,6 +199,19 @@ impl Summary {
     }
 
     fn add(&mut self, exchange: &ReportedExchange) {
+        if let Some(copied) = &exchange.copied {
+            let from = copied.from.as_deref().map(str::to_owned);
+            let known = self.copied.iter().position(|of| of.from == from);
+            let at = known.unwrap_or_else(|| {
+                self.copied.push(CopiedSum { from, requests: 0, usage: Usage::default() });
+                self.copied.len() - 1
+            });
+            if let Some(of) = self.copied.get_mut(at) {
+                of.requests += 1;
+                add(&mut of.usage, copied.usage.as_ref().unwrap_or(&Usage::default()));
+            }
+            return;
+        }
         let whole = |usage: &Usage| {
             usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
         };
@@ -210,6 +248,15 @@ impl Summary {
         all
     }
 
+    /// The members, as the index has them.
+    pub(super) fn to_entry(&self) -> Object {
+        let mut entry = self.to_json();
+        let answers = self.answers.iter().map(|answer| Value::from(*answer));
+        entry.insert("answers".to_owned(), answers.collect());
+        entry.insert("elsewhere".to_owned(), self.elsewhere.into());
+        entry
+    }
+
     /// The members, as the index and `--json` have them.
     pub(super) fn to_json(&self) -> Object {
         let first = self.first.as_ref().map(|first| {
@@ -226,6 +273,13 @@ impl Summary {
                 "usage": of.usage.to_json(),
             }
         });
+        let copied = self.copied.iter().map(|of| {
+            object! {
+                "from": or_null(of.from.as_deref()),
+                "requests": of.requests,
+                "usage": of.usage.to_json(),
+            }
+        });
         object! {
             "format": self.format.as_str(),
             "session": or_null(self.session.as_deref()),
@@ -236,6 +290,7 @@ impl Summary {
             "ended": or_null(self.ended),
             "requests": self.requests,
             "models": models.map(Value::from).collect::<Value>(),
+            "copied": copied.map(Value::from).collect::<Value>(),
             "usagePartial": self.is_usage_partial,
             "countedTokens": or_null(self.counted),
             "cost": or_null(self.cost),
@@ -264,6 +319,16 @@ impl Summary {
             })
         });
         let models = models.collect::<afterimage::json::Result<Vec<_>>>()?;
+        let copied = fields.array("copied")?.unwrap_or_default().into_iter().map(|value| {
+            let mut fields = Fields::of(value, "what was copied")?;
+            Ok(CopiedSum {
+                from: fields.string("from")?,
+                requests: fields.u64("requests")?.unwrap_or_default(),
+                usage: Usage::from_json(&fields.take("usage").unwrap_or(Value::Null)),
+            })
+        });
+        let copied = copied.collect::<afterimage::json::Result<Vec<_>>>()?;
+        let answers = fields.array("answers")?.unwrap_or_default();
         Ok(Self {
             format: Fields::required(fields.string("format")?, "format", "a string")?,
             session: fields.string("session")?,
@@ -274,6 +339,9 @@ impl Summary {
             ended: fields.i64("ended")?,
             requests: fields.u64("requests")?.unwrap_or_default(),
             models,
+            copied,
+            answers: answers.iter().filter_map(Value::as_u64).collect(),
+            elsewhere: fields.u64("elsewhere")?.unwrap_or_default(),
             is_usage_partial: fields.bool("usagePartial")?.unwrap_or_default(),
             counted: fields.u64("countedTokens")?,
             cost: fields.take("cost").as_ref().and_then(money),

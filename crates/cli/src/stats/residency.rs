@@ -14,6 +14,7 @@ use afterimage::{
 
 use self::groups::Groups;
 use crate::{
+    copies::Copies,
     failure::Outcome,
     input::Source,
     json::{object, or_null},
@@ -40,11 +41,12 @@ const TOTAL: &str = "all that is reported";
 pub(super) fn show(
     source: &mut Source,
     lens: &Lens,
-    prices: &Prices,
+    (prices, copies): (&Prices, &Copies),
     is_json: bool,
     out: &mut Output,
 ) -> Outcome {
-    let recording = requests::read(source, &lens.counter)?;
+    let mut recording = requests::read(source, &lens.counter)?;
+    recording.mark_copies(|reported| copies.mark(reported));
     let residency = Residency::priced(&recording, prices).map_err(|error| source.refuse(error))?;
     let reported = Reported::of(&recording.reported().collect::<Vec<_>>(), prices);
     let labels = RecordingLabels::new(&recording);
@@ -57,10 +59,13 @@ pub(super) fn show(
         return out.json(json);
     }
     view::file(out, &source.name(), source.format().name())?;
+    reported.block(out)?;
+    if residency.exchanges == 0 && !reported.sums.copied.is_empty() {
+        return Ok(());
+    }
     if residency.exchanges == 0 {
         return Ok(writeln!(out, "\n  No usage is reported.")?);
     }
-    reported.block(out)?;
     page.print(source.sessions() > 1, &lens.own_counts().to_string(), out)
 }
 
@@ -361,6 +366,7 @@ fn says_of(remainder: Remainder) -> &'static str {
         Remainder::OutputNotKept => "output that is not kept",
         Remainder::Unlisted => "in no list of requests",
         Remainder::BeyondInput => "beyond the input",
+        Remainder::ProviderTools => "the provider's own tools",
         _ => remainder.as_str(),
     }
 }
@@ -377,6 +383,7 @@ fn why(remainder: Remainder) -> &'static str {
         Remainder::OutputNotKept => "reasoning, forms, and what the provider counts more",
         Remainder::Unlisted => "answers that show nothing, or whose request is nowhere",
         Remainder::BeyondInput => "cached tokens that are more than the input they are a part of",
+        Remainder::ProviderTools => "web searches, which cost something besides their tokens",
         _ => "in no facet",
     }
 }

@@ -115,7 +115,7 @@ fn figures_of_a_proxy_that_contradict_each_other_keep_the_whole() {
             // Nobody can tell that these are invented.
             json!({ "model": OPUS, "usage": { "prompt_tokens": 1_000_000, "completion_tokens": 1 } }),
         ],
-        &json!({ "input": 1_000_020, "cacheRead": 0, "output": 11, "reasoning": 0, "unreadable": 2 }),
+        &json!({ "input": 1_000_020, "cacheRead": null, "output": 11, "reasoning": null, "unreadable": 2 }),
         &json!({ "priced": 2, "incomplete": 1, "partial": true }),
     );
 }

@@ -276,7 +276,7 @@ fn stated(usage: &Value) -> Sums {
     let costs = usage["cost"].as_array().unwrap();
     assert!(costs.iter().all(|cost| cost["currency"] == "USD"), "{costs:?}");
     let cost = costs.iter().map(|cost| cost["amount"].as_str().unwrap().parse::<f64>().unwrap());
-    Sums(keys.map(|key| usage[key].as_u64().unwrap()), cost.sum())
+    Sums(keys.map(|key| usage[key].as_u64().unwrap_or(0)), cost.sum())
 }
 
 #[test]

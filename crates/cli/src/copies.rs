@@ -1,0 +1,101 @@
+//! Answers that stand in several sessions: a session that was forked, or resumed into another file,
+//! may hold those of the first one without saying so.
+
+use std::{collections::HashMap, sync::Arc};
+
+use afterimage::{request::ReportedExchange, session::Viewer, transcript::TranscriptFormat};
+use indexmap::IndexMap;
+
+use crate::{
+    args::{Input, Rendering},
+    failure::Outcome,
+    input::{self, Source},
+    lens::{Counting, Lens},
+    sessions::written,
+};
+
+/// The session in which each answer counts that stands in several.
+#[derive(Default)]
+pub(crate) struct Copies(HashMap<u64, Holder>);
+
+/// A session of a file. Two files that hold the same session as far are one, as a file and its archive:
+/// of these each counts. The number is that of its answers.
+type Holder = (Arc<str>, usize);
+
+/// The answers of a session, and when it ended.
+pub(crate) struct SessionAnswers {
+    pub(crate) session: Arc<str>,
+    pub(crate) ended: Option<i64>,
+    pub(crate) answers: Vec<u64>,
+}
+
+impl Copies {
+    /// An answer counts in the session that ended first: the others went on from it.
+    pub(crate) fn among(mut sessions: Vec<SessionAnswers>) -> Self {
+        sessions
+            .sort_by(|one, other| (one.ended, &one.session).cmp(&(other.ended, &other.session)));
+        let (mut first, mut copied) = (HashMap::new(), HashMap::new());
+        for SessionAnswers { session, answers, .. } in &sessions {
+            let holder = (session, answers.len());
+            for answer in answers {
+                let (of, count) = *first.entry(*answer).or_insert(holder);
+                if (of, count) != holder {
+                    copied.insert(*answer, (Arc::clone(of), count));
+                }
+            }
+        }
+        Self(copied)
+    }
+
+    /// The same of the files of a command. Where there are several, they are read for it; what cannot
+    /// be read is told by the command itself.
+    pub(crate) fn of_files(input: &Input) -> Outcome<Self> {
+        let lens = Lens::new(&Rendering { format: None, tokenizer: None }, Counting::OnDemand)?;
+        let found = input::of_each(input, |source| answers(source, &lens))?;
+        Ok(Self::among(found.into_iter().flatten().collect()))
+    }
+
+    /// The session that an answer counts in, where it is another one than this, which has so many.
+    pub(crate) fn elsewhere(&self, answer: u64, (own, count): (&str, usize)) -> Option<&Arc<str>> {
+        let (session, of) = self.0.get(&answer)?;
+        (&**session != own || *of != count).then_some(session)
+    }
+
+    /// Says of answers of a file that they count elsewhere.
+    pub(crate) fn mark(&self, exchanges: &mut [&mut ReportedExchange]) {
+        let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
+        let own = exchanges.iter().filter(|of| of.copied.is_none() && of.answer.is_some());
+        own.for_each(|of| *counts.entry(Arc::clone(&of.session)).or_default() += 1);
+        for exchange in exchanges {
+            let count = counts.get(&exchange.session).copied().unwrap_or_default();
+            let own = (&*exchange.session, count);
+            let session = exchange.answer.and_then(|answer| self.elsewhere(answer, own));
+            if let Some(session) = session.map(Arc::clone) {
+                exchange.count_in(Some(session));
+            }
+        }
+    }
+}
+
+/// The answers of the sessions of a file that may be copies, or may have been copied.
+fn answers(source: &mut Source, lens: &Lens) -> Outcome<Vec<SessionAnswers>> {
+    let (mut ended, mut reported) = (None, Vec::new());
+    let format = source.format();
+    let is_frames = format == TranscriptFormat::Frames;
+    if is_frames || matches!(format, TranscriptFormat::ClaudeCode | TranscriptFormat::Pi) {
+        // Nobody asks what a context holds: of a chat the viewer keeps nothing.
+        let format = if is_frames { format } else { TranscriptFormat::Chat };
+        let mut viewer = Viewer::new(&lens.hud, format);
+        while let Some(record) = source.next() {
+            let viewed = source.see(&mut viewer, record?)?;
+            ended = ended.max(viewed.frame.timestamp.as_deref().and_then(written));
+        }
+        reported = viewer.reported().cloned().collect();
+    }
+    let mut sessions: IndexMap<Arc<str>, Vec<u64>> = IndexMap::new();
+    for exchange in reported.iter().filter(|exchange| exchange.copied.is_none()) {
+        sessions.entry(Arc::clone(&exchange.session)).or_default().extend(exchange.answer);
+    }
+    let of = |(session, answers)| SessionAnswers { session, ended, answers };
+    Ok(sessions.into_iter().map(of).collect())
+}
