@@ -384,7 +384,7 @@ fn sessions_of_qwen_code_are_read_whole() {
         (&found["messages"], &found["toolCalls"], &found["toolResults"]),
         (&8.into(), &4.into(), &4.into())
     );
-    assert_eq!(usage(&path).2, 6);
+    assert_eq!(usage(&path), (8_900, 149, 6));
     let text = context(&path);
     assert!(text.contains("THK-1") && text.contains("ANS-8") && text.contains("OUT-7"), "{text}");
     assert_eq!(requests(&path)[5]["model"], "m");
@@ -437,7 +437,7 @@ fn a_compression_of_qwen_code_takes_the_place_of_what_was_said_before() {
 #[test]
 fn sessions_of_cline_have_results_usage_model_and_times() {
     let Some(path) = only("client-cline-3.0.65", ".json") else { return };
-    assert_eq!((usage(&path).1, usage(&path).2), (68, 3));
+    assert_eq!(usage(&path), (3_800, 68, 3));
     let listed = requests(&path);
     assert_eq!(
         (&listed[0]["model"], &listed[0]["lacks"]),
