@@ -135,7 +135,7 @@ pub fn issued(letters: &mut Letters) -> Vec<String> {
         "a14 =.atlasv1. u66 =a",
         "a3 =8Q~ a34",
         "h32 =-us14",
-        "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ. u26 =a",
+        "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ. u26 =Z7a",
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ a60 =. u42 =a",
     ];
     let key = |form: &str| {
