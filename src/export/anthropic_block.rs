@@ -253,11 +253,7 @@ fn provider_content(item: &Item<'_>) -> OwnedJson {
         }
         let mut block =
             OwnedJson::map([("type", OwnedJson::form("text")), ("text", inside.text())]);
-        if let Some(Value::Object(source)) = inside.block() {
-            for (key, value) in source.iter().filter(|(key, value)| !is_void(key, value)) {
-                block.put(key, OwnedJson::of_value(value, &inside.owner));
-            }
-        }
+        put_members(&mut block, inside);
         block
     };
     OwnedJson::List(item.inside.iter().map(part).collect())
@@ -266,11 +262,25 @@ fn provider_content(item: &Item<'_>) -> OwnedJson {
 fn unquoted(item: &Item<'_>) -> OwnedJson {
     let mut value = parsed::parse(&item.text, &item.owner).unwrap_or_else(|| item.text());
     for hidden in &item.inside {
-        if let Some(Value::Object(members)) = hidden.block() {
-            for (key, member) in members.iter().filter(|(key, member)| !is_void(key, member)) {
-                value.put(key, OwnedJson::of_value(member, &hidden.owner));
-            }
-        }
+        put_members(&mut value, hidden);
     }
     value
+}
+
+/// Gives a part of a result the members that its source had. Some kinds stand in a message alone (a
+/// call, a result, reasoning): a part of such a kind stays a text.
+fn put_members(block: &mut OwnedJson, item: &Item<'_>) {
+    let is_of_message = |kind: &str| {
+        ["tool_use", "tool_result", "thinking"].iter().any(|end| kind.ends_with(end))
+            || OF_AGENT.contains(&kind)
+            || OF_SYSTEM.contains(&kind)
+    };
+    if item.block_type().is_some_and(is_of_message) {
+        return;
+    }
+    if let Some(Value::Object(source)) = item.block() {
+        for (key, value) in source.iter().filter(|(key, value)| !is_void(key, value)) {
+            block.put(key, OwnedJson::of_value(value, &item.owner));
+        }
+    }
 }

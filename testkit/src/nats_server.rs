@@ -59,9 +59,32 @@ pub struct Server {
     child: Option<Child>,
     pub port: u16,
     folder: tempfile::TempDir,
+    /// The account on a server that others use too.
+    account: Option<String>,
+}
+
+/// Of each account on a server that `scripts/with-nats` started.
+const PASSWORD: &str = "test";
+
+/// A port, and an account that no other test has: `scripts/with-nats` makes a file for each, and
+/// whoever removes it has it.
+fn shared_account() -> Option<(u16, String)> {
+    let place = env::var("AFTERIMAGE_NATS_SHARED").ok()?;
+    let (port, accounts) = place.split_once(':')?;
+    let port = port.parse().ok()?;
+    let free =
+        fs::read_dir(accounts).ok()?.flatten().find(|file| fs::remove_file(file.path()).is_ok());
+    Some((port, free?.file_name().to_str()?.to_owned()))
 }
 
 impl Server {
+    /// An account of its own on the server that `scripts/with-nats` started, else a server by
+    /// itself. For tests that neither stop their server nor stand between it and a client.
+    pub fn shared() -> Self {
+        let Some((port, account)) = shared_account() else { return Self::start() };
+        Self { child: None, port, folder: tempfile::tempdir().unwrap(), account: Some(account) }
+    }
+
     /// A server by itself.
     pub fn start() -> Self {
         Self::with("", "sync_interval: always", "")
@@ -82,13 +105,18 @@ impl Server {
             store.display()
         );
         fs::write(folder.path().join("config"), config).unwrap();
-        let mut server = Self { child: None, port, folder };
+        let mut server = Self { child: None, port, folder, account: None };
         server.restart();
         server
     }
 
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// The name and the password of a test on a server that others use too.
+    pub fn user(&self) -> Option<(String, String)> {
+        self.account.clone().map(|account| (account, PASSWORD.to_owned()))
     }
 
     /// Kills the server, as `kill -9` does.
@@ -101,6 +129,7 @@ impl Server {
 
     /// Starts a server that was killed, with its store and its port.
     pub fn restart(&mut self) {
+        assert!(self.account.is_none(), "others use this server");
         self.kill();
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
         let child = Command::new(program().expect("a server"))

@@ -529,6 +529,11 @@ fn anthropic_block(block: &Map<String, Value>, role: &str, marks: &mut usize) ->
         ("assistant", kind) if kind.ends_with("_tool_result") => {
             let known = ["type", "tool_use_id", "content", "caller", "is_error", "cache_control"];
             members(block, &known)?;
+            for inside in block.get("content").and_then(Value::as_array).into_iter().flatten() {
+                let kind = inside["type"].as_str().unwrap_or_default();
+                let ends = ["tool_use", "tool_result", "thinking", "compaction"];
+                ensure!(!ends.iter().any(|end| kind.ends_with(end)), "{kind} in a result");
+            }
             block.contains_key("content")
         }
         ("user", "document" | "search_result" | "container_upload" | "tool_reference")

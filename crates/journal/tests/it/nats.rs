@@ -5,15 +5,15 @@
 
 use crate::support::journal_spec;
 use crate::support::journal_work;
+use crate::support::sharing::{client_of, options_of};
 use crate::support::waiting::until;
 use afterimage_testkit::nats_server;
 
 use std::time::Duration;
 
 use afterimage_journal::{
-    AppendReceipt, ErrorKind, Expected, Journal, JournalOptions, Memory, NatsJournal, NatsOptions,
-    NewEvent, Replay, SessionName, SessionStatus, SkipReason, SkippedSnapshot, Snapshot,
-    SnapshotPolicy,
+    AppendReceipt, ErrorKind, Expected, Journal, JournalOptions, Memory, NatsJournal, NewEvent,
+    Replay, SessionName, SessionStatus, SkipReason, SkippedSnapshot, Snapshot, SnapshotPolicy,
 };
 use afterimage_json::Millis;
 use afterimage_log::Holder;
@@ -42,15 +42,20 @@ struct Stage(Server);
 impl Stage {
     #[allow(clippy::unused_async, reason = "as the stages of other journals are called")]
     async fn start() -> Self {
+        Self(Server::shared())
+    }
+
+    /// With a server that it may stop.
+    fn alone() -> Self {
         Self(Server::start())
     }
 
     async fn open(&self, options: JournalOptions) -> NatsJournal {
-        NatsJournal::connect(NatsOptions::new(self.0.url()).with(options)).await.unwrap()
+        NatsJournal::connect(options_of(&self.0).with(options)).await.unwrap()
     }
 
     async fn jetstream(&self) -> jetstream::Context {
-        jetstream::new(async_nats::connect(self.0.url()).await.unwrap())
+        jetstream::new(client_of(&self.0).await)
     }
 }
 
@@ -63,7 +68,7 @@ fn same_state_on_every_journal_with_restarts_of_everything() {
     run!({
         let mut runner = TestRunner::default();
         let strategy = moves();
-        let mut stage = Stage::start().await;
+        let mut stage = Stage::alone();
         for case in 0..12 {
             let made = strategy.new_tree(&mut runner).unwrap().current();
             let session = name(&format!("case {case}"));
@@ -227,7 +232,7 @@ fn events_that_are_missing_are_an_error_and_a_snapshot_may_stand_for_them() {
 fn a_session_whose_events_have_all_expired_goes_on_from_its_snapshot() {
     run!({
         let stage = Stage::start().await;
-        let options = NatsOptions::new(stage.0.url()).expiring(Duration::from_secs(2));
+        let options = options_of(&stage.0).expiring(Duration::from_secs(2));
         let journal = NatsJournal::connect(options.clone()).await.unwrap();
         assert!(journal.warnings().iter().any(|warning| warning.contains("expire")));
         let session = name("a");
@@ -241,7 +246,7 @@ fn a_session_whose_events_have_all_expired_goes_on_from_its_snapshot() {
             let loaded = journal.load::<Work>(&session).await.unwrap();
             assert_eq!((loaded.state, loaded.sequence), (state_of(&steps), 2));
         }
-        let journal = NatsJournal::connect(NatsOptions::new(stage.0.url())).await.unwrap();
+        let journal = NatsJournal::connect(options_of(&stage.0)).await.unwrap();
         let new = event("three", &note("three"));
         let appended = journal.append(&session, Expected::Last(2), new, NOW).await.unwrap();
         assert_eq!(appended.sequence, 3);
@@ -254,7 +259,7 @@ fn a_session_whose_events_have_all_expired_goes_on_from_its_snapshot() {
 fn a_session_whose_events_expired_after_its_snapshot_goes_on_where_their_loss_is_accepted() {
     run!({
         let stage = Stage::start().await;
-        let options = NatsOptions::new(stage.0.url()).expiring(Duration::from_secs(2));
+        let options = options_of(&stage.0).expiring(Duration::from_secs(2));
         let journal = NatsJournal::connect(options).await.unwrap();
         let session = name("a");
         let steps: Vec<Step> = (0..5).map(|n| note(&n.to_string())).collect();
@@ -380,7 +385,7 @@ fn a_server_of_small_messages_takes_large_snapshots_in_small_parts() {
 
 /// Ten notes that have all expired, with a snapshot after the sixth.
 async fn ten_that_expired(stage: &Stage) -> NatsJournal {
-    let options = NatsOptions::new(stage.0.url()).expiring(Duration::from_secs(2));
+    let options = options_of(&stage.0).expiring(Duration::from_secs(2));
     let journal = NatsJournal::connect(options).await.unwrap();
     ten_notes(&journal, &name("a")).await;
     until("events expire", || async { journal.sessions().await.unwrap().is_empty() }).await;
@@ -570,7 +575,7 @@ fn a_stream_that_promises_less_is_warned_of_and_one_for_something_else_is_refuse
             ..Default::default()
         };
         stream(base).await.unwrap();
-        let journal = NatsJournal::connect(NatsOptions::new(stage.0.url()).named("weak"));
+        let journal = NatsJournal::connect(options_of(&stage.0).named("weak"));
         let warnings = journal.await.unwrap().warnings().join("\n");
         for part in ["three replicas", "sync_interval", "memory", "drops its oldest"] {
             assert!(warnings.contains(part), "{part}: {warnings}");
@@ -581,11 +586,11 @@ fn a_stream_that_promises_less_is_warned_of_and_one_for_something_else_is_refuse
             ..Default::default()
         };
         stream(other).await.unwrap();
-        let refused = NatsJournal::connect(NatsOptions::new(stage.0.url()).named("other")).await;
+        let refused = NatsJournal::connect(options_of(&stage.0).named("other")).await;
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains("orders.>"), "{error}");
-        let refused = NatsJournal::connect(NatsOptions::new(stage.0.url()).named("a.b")).await;
+        let refused = NatsJournal::connect(options_of(&stage.0).named("a.b")).await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Shape);
     });
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use crate::support::journal_work;
+use crate::support::sharing::{client_of, options_of};
 use crate::support::waiting::until;
 use afterimage_testkit::nats_server;
 
@@ -38,7 +39,7 @@ const NOW: Millis = Millis::new(0);
 
 async fn open(server: &Server, keep: usize) -> NatsJournal {
     let options = JournalOptions::default().keeping(keep);
-    NatsJournal::connect(NatsOptions::new(server.url()).with(options)).await.unwrap()
+    NatsJournal::connect(options_of(&server).with(options)).await.unwrap()
 }
 
 async fn append(journal: &NatsJournal, session: &SessionName, id: &str) -> u64 {
@@ -80,7 +81,7 @@ struct Store(stream::Stream);
 
 impl Store {
     async fn of(server: &Server) -> Self {
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         Self(context.get_stream("OBJ_afterimage_snapshots").await.unwrap())
     }
 
@@ -155,8 +156,8 @@ async fn race(servers: &[NatsOptions; 3]) {
 #[test]
 fn two_writers_of_large_snapshots_leave_a_reader_one_at_any_time() {
     run!({
-        let server = Server::start();
-        Box::pin(race(&[(); 3].map(|()| NatsOptions::new(server.url())))).await;
+        let server = Server::shared();
+        Box::pin(race(&[(); 3].map(|()| options_of(&server)))).await;
         // That in use, and the one before it.
         assert_eq!(Store::of(&server).await.objects().await, 2);
     });
@@ -180,7 +181,7 @@ fn and_so_they_do_on_three_servers() {
 #[test]
 fn a_snapshot_does_not_replace_a_newer_one() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let large = noise(1_500_000);
         for (keep, newer, older) in [
             (1, "small", "small"),
@@ -211,13 +212,13 @@ fn a_snapshot_does_not_replace_a_newer_one() {
 #[test]
 fn a_snapshot_of_events_that_the_log_lost_is_replaced_by_an_older_one() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let (journal, session) = (open(&server, 1).await, name("a"));
         for n in 0..10 {
             append(&journal, &session, &n.to_string()).await;
         }
         write(&journal, &session, 8, "of what was lost").await;
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         let stream = context.get_stream("afterimage_events").await.unwrap();
         for position in 7..=10 {
             stream.delete_message(position).await.unwrap();
@@ -232,7 +233,7 @@ fn a_snapshot_of_events_that_the_log_lost_is_replaced_by_an_older_one() {
 #[test]
 fn the_very_same_snapshot_of_two_writers_is_there_once() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let session = name("a");
         let journals = [open(&server, 1).await, open(&server, 1).await];
         append(&journals[0], &session, "one").await;
@@ -253,7 +254,7 @@ fn the_very_same_snapshot_of_two_writers_is_there_once() {
 #[test]
 fn objects_that_nobody_needs_leave_nothing_behind() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let text = noise(1_500_000);
         for keep in [1_usize, 2] {
             let (journal, session) = (open(&server, keep).await, name(&keep.to_string()));
@@ -288,7 +289,7 @@ fn a_snapshot_is_written_even_if_nothing_can_be_cleared_away_which_the_next_writ
         let as_user = async |user: &str| {
             let user = Credentials::User { name: user.to_owned(), password: "p".to_owned() };
             let retries = Retries { attempts: 2, ..Retries::default() };
-            let options = NatsOptions::new(server.url())
+            let options = options_of(&server)
                 .waiting(Duration::from_millis(700))
                 .with(JournalOptions::default().retrying(retries))
                 .with_credentials(user);
@@ -318,13 +319,13 @@ fn a_snapshot_is_written_even_if_nothing_can_be_cleared_away_which_the_next_writ
 #[test]
 fn an_object_that_goes_away_while_it_is_read_leads_to_the_snapshot_that_replaced_it() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let (journal, session) = (open(&server, 1).await, name("a"));
         append(&journal, &session, "one").await;
         append(&journal, &session, "two").await;
         let text = noise(1_500_000);
         write(&journal, &session, 1, &text).await;
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         let objects = context.get_object_store("afterimage_snapshots").await.unwrap();
         let object = objects.list().await.unwrap().next().await.unwrap().unwrap();
         // A reader that begins now waits for parts that never come.
@@ -346,7 +347,7 @@ fn an_object_that_goes_away_while_it_is_read_leads_to_the_snapshot_that_replaced
 #[test]
 fn a_large_snapshot_whose_future_is_dropped_leaves_no_parts_behind() {
     run!({
-        let server = Server::start();
+        let server = Server::shared();
         let (journal, session) = (open(&server, 1).await, name("a"));
         let text = noise(6_000_000);
         for round in 1..=8_u64 {
@@ -370,8 +371,8 @@ fn a_large_snapshot_whose_future_is_dropped_leaves_no_parts_behind() {
 #[test]
 fn a_bucket_that_somebody_made_keeps_its_settings_and_is_warned_of() {
     run!({
-        let server = Server::start();
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let server = Server::shared();
+        let context = jetstream::new(client_of(&server).await);
         let made = jetstream::kv::Config {
             bucket: "afterimage_snapshots".to_owned(),
             description: "made by hand".to_owned(),

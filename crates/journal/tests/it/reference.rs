@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use crate::support::journal_work;
+use crate::support::sharing::{client_of, options_of};
 use afterimage_testkit::nats_server;
 
 use std::time::Instant;
@@ -103,8 +104,8 @@ fn sessions_without_a_snapshot_or_with_a_stale_one_lose_nothing() {
 #[test]
 fn the_bucket_is_created_once_and_its_key_is_the_session() {
     run!({
-        let server = Server::start();
-        let mut options = NatsOptions::new(server.url());
+        let server = Server::shared();
+        let mut options = options_of(&server);
         options.bucket = "iteratr_snapshots".to_owned();
         let session = name("my-project");
         for n in 0..3_u64 {
@@ -119,7 +120,7 @@ fn the_bucket_is_created_once_and_its_key_is_the_session() {
             // The specification asks for 10 ms; a machine that tests is a busy one.
             assert!(begun.elapsed().as_millis() < 500, "{:?}", begun.elapsed());
         }
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         let bucket = context.get_key_value("iteratr_snapshots").await.unwrap();
         assert!(bucket.get("my-project").await.unwrap().is_some());
         // "Multiple snapshots per session (only latest needed)" and "TTL: none".
@@ -132,8 +133,8 @@ fn the_bucket_is_created_once_and_its_key_is_the_session() {
 #[test]
 fn a_value_in_the_form_of_the_specification_is_passed_over_and_all_events_are_replayed() {
     run!({
-        let server = Server::start();
-        let mut options = NatsOptions::new(server.url());
+        let server = Server::shared();
+        let mut options = options_of(&server);
         options.bucket = "iteratr_snapshots".to_owned();
         let journal = NatsJournal::connect(options).await.unwrap();
         let session: SessionName = name("my-project");
@@ -141,7 +142,7 @@ fn a_value_in_the_form_of_the_specification_is_passed_over_and_all_events_are_re
         for (n, step) in steps.iter().enumerate() {
             journal.append(&session, Expected::Any, event(n, step), CREATED).await.unwrap();
         }
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         let bucket = context.get_key_value("iteratr_snapshots").await.unwrap();
         let value =
             r#"{"state":{"tasks":[]},"after_sequence":12345,"created_at":"2025-01-22T00:00:00Z"}"#;
@@ -161,13 +162,13 @@ fn a_value_in_the_form_of_the_specification_is_passed_over_and_all_events_are_re
 #[test]
 fn a_bucket_that_is_gone_fails_the_snapshot_and_not_the_iteration() {
     run!({
-        let server = Server::start();
-        let journal = NatsJournal::connect(NatsOptions::new(server.url())).await.unwrap();
+        let server = Server::shared();
+        let journal = NatsJournal::connect(options_of(&server)).await.unwrap();
         let session = name("my-project");
         let policy = SnapshotPolicy::IterationEnd;
         let (mut live, _) = journal.live::<Work>(&session, policy).await.unwrap();
         journal.record(&mut live, id(0), &Step::IterationEnd, CREATED).await.unwrap();
-        let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let context = jetstream::new(client_of(&server).await);
         context.delete_key_value("afterimage_snapshots").await.unwrap();
         let recorded =
             journal.record(&mut live, id(1), &Step::IterationEnd, CREATED).await.unwrap();
