@@ -52,7 +52,8 @@ pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub(crate) use ledger::{
-    ContextTexts, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
+    Chronicle, ContextTexts, FileRead, Happened, LineRange, Touched, brief, command_subject,
+    is_failure, rules, worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;

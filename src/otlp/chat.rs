@@ -34,7 +34,17 @@ const PARAMETERS: [(&str, &[&str]); 9] = [
     ("gen_ai.request.stream", &["stream"]),
 ];
 
-/// The attributes of the span of a request.
+/// What the last request of a session held.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// The number of the request, from one; 0 before the first.
+    number: usize,
+    tools: Option<Value>,
+    system: Option<Value>,
+    messages: Vec<Value>,
+}
+
+/// The attributes of the span of a request. With `before` of what that request did not have.
 ///
 /// # Errors
 /// Those of [`Recording::request`]; a body that is no JSON leaves out what it would say.
@@ -42,12 +52,13 @@ pub(super) fn attributes(
     recording: &Recording,
     exchange: &Exchange,
     conversation: &str,
+    before: Option<&mut Before>,
 ) -> Result<Attributes> {
     let request = recording.request(exchange.number)?;
     let mut attributes = Attributes::default();
     let provider = provider(exchange.api, recording.format());
     put_head(&mut attributes, provider, conversation, exchange.model.as_deref());
-    put_request(&mut attributes, &request);
+    put_request(&mut attributes, &request, exchange.number, before);
     put_response(&mut attributes, recording, exchange);
     if let Some(usage) = &exchange.usage {
         put_usage(&mut attributes, usage);
@@ -91,16 +102,35 @@ fn put_head(attributes: &mut Attributes, provider: &str, conversation: &str, mod
     attributes.put_some("gen_ai.request.model", model);
 }
 
-fn put_request(attributes: &mut Attributes, request: &Request) {
+fn put_request(
+    attributes: &mut Attributes,
+    request: &Request,
+    number: usize,
+    mut before: Option<&mut Before>,
+) {
     let api = request.api();
     let Ok(Value::Object(mut body)) = request.value().cloned() else { return };
-    if let Some(Value::Array(tools)) = body.shift_remove("tools")
+    let (mut tools, mut system) = (body.shift_remove("tools"), body.shift_remove(api.system_key()));
+    if let Some(before) = before.as_deref_mut() {
+        attributes.put("afterimage.request.goes_on_from", before.number as u64);
+        before.number = number;
+        attributes.put("afterimage.request.same_tools", before.tools == tools);
+        attributes.put("afterimage.request.same_system", before.system == system);
+        for (known, now) in [(&mut before.tools, &mut tools), (&mut before.system, &mut system)] {
+            if known == now {
+                *now = None;
+            } else {
+                known.clone_from(now);
+            }
+        }
+    }
+    if let Some(Value::Array(tools)) = tools
         && !tools.is_empty()
     {
         let tools: Value = tools.into_iter().map(tool).collect();
         attributes.put_json("gen_ai.tool.definitions", &tools);
     }
-    if let Some(system) = body.shift_remove(api.system_key()).filter(|system| !system.is_null()) {
+    if let Some(system) = system.filter(|system| !system.is_null()) {
         let frames = provider_json::system_frames(system);
         let parts: Value = frames.iter().flat_map(parts_of).collect();
         attributes.put_json("gen_ai.system_instructions", &parts);
@@ -112,7 +142,16 @@ fn put_request(attributes: &mut Attributes, request: &Request) {
     };
     put_parameters(attributes, body);
     let frames = provider_json::frames_of(api, messages);
-    let messages: Value = frames.iter().map(message).collect();
+    let mut messages: Vec<Value> = frames.iter().map(message).collect();
+    if let Some(before) = before {
+        let same = messages.iter().zip(&before.messages).take_while(|(now, known)| now == known);
+        let same = same.count();
+        attributes.put("afterimage.request.messages_before", same as u64);
+        before.messages.truncate(same);
+        before.messages.extend(messages.split_off(same));
+        messages = before.messages.iter().skip(same).cloned().collect();
+    }
+    let messages = Value::Array(messages);
     attributes.put_json("gen_ai.input.messages", &messages);
 }
 

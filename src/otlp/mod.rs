@@ -30,7 +30,7 @@ mod times;
 mod tools;
 mod writer;
 
-pub use writer::{OtlpReport, OtlpWriter};
+pub use writer::{OtlpReport, OtlpWriter, SpanMessages};
 
 /// The version of the semantic conventions whose names are written: the last one that holds those
 /// for generative AI, before they moved to a repository of their own.

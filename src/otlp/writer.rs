@@ -26,7 +26,20 @@ pub struct OtlpWriter<W> {
     recordings: u64,
     /// The ids of the conversations that were written.
     conversations: HashSet<String>,
+    /// What each request writes of its messages.
+    messages: SpanMessages,
     report: OtlpReport,
+}
+
+/// What a span of a request holds of its conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpanMessages {
+    /// All of it, as the conventions have it: a document grows with the square of a session.
+    #[default]
+    All,
+    /// What the request before in its session did not have: the messages behind the last that both
+    /// have in common, and tools and instructions that differ.
+    New,
 }
 
 /// What a session is made of.
@@ -56,6 +69,8 @@ pub struct OtlpReport {
     pub without_time: u64,
     /// Exchanges that no list of requests has: each is a span `chat` with its usage alone.
     pub unlisted: u64,
+    /// The bytes of the document.
+    pub bytes: u64,
 }
 
 impl<W: io::Write> OtlpWriter<W> {
@@ -73,8 +88,14 @@ impl<W: io::Write> OtlpWriter<W> {
     /// A writer of a document on each line, with one span, as collectors write files. It has no
     /// limit of length that readers of one document have.
     pub fn by_line(out: W) -> Self {
-        let (spans, recordings, conversations, report) = Default::default();
-        Self { out, is_by_line: true, spans, recordings, conversations, report }
+        let (spans, recordings, conversations, messages, report) = Default::default();
+        Self { out, is_by_line: true, spans, recordings, conversations, messages, report }
+    }
+
+    /// Sets what each request writes of its messages.
+    pub fn with_messages(mut self, messages: SpanMessages) -> Self {
+        self.messages = messages;
+        self
     }
 
     /// Adds the sessions of a recording that are wanted, each with its requests. `moment` reads a
@@ -82,7 +103,7 @@ impl<W: io::Write> OtlpWriter<W> {
     /// let go. The ids depend on how many recordings were added before, so that those of two
     /// recordings differ. A session whose name one of another recording has is the conversation
     /// `NAME/2`, or the next number: each reads back as a session of its own. Costs the sum of the
-    /// requests' lengths, which is quadratic in a session of a transcript.
+    /// requests' lengths, which is what [`SpanMessages::All`] writes: quadratic in a session.
     ///
     /// # Errors
     /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -150,9 +171,11 @@ impl<W: io::Write> OtlpWriter<W> {
         let history = recording.history(name);
         let pairs = history.map(CallPairs::of);
         let last = times.last().copied();
+        let mut before = (self.messages == SpanMessages::New).then(chat::Before::default);
         for (exchange, (times, source)) in session.exchanges.iter().zip(times) {
             grow(times);
-            let mut attributes = chat::attributes(recording, exchange, &conversation)?;
+            let mut attributes =
+                chat::attributes(recording, exchange, &conversation, before.as_mut())?;
             self.put_time(&mut attributes, source);
             let failure = match &exchange.outcome {
                 ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
@@ -254,6 +277,7 @@ impl<W: io::Write> OtlpWriter<W> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
+        self.report.bytes += text.len() as u64;
         self.out.write_all(text.as_bytes()).map_err(|error| Error::io(error, "cannot write"))
     }
 }

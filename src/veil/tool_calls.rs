@@ -28,7 +28,8 @@ pub struct ToolCall {
 impl ToolCall {
     /// What a call says of itself.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let path = named(call, &Call::PATHS, LONGEST_PATH);
+        let path = call.parameters.and_then(Call::path_in);
+        let path = path.and_then(|path| one_line(path, LONGEST_PATH));
         let subject = path.clone().or_else(|| named(call, &SUBJECTS, LONGEST));
         let subject = subject.or_else(|| first(call));
         Self { tool: call.name.into(), path, subject }
@@ -128,6 +129,10 @@ fn line(value: &Value, most: usize) -> Option<Arc<str>> {
         Value::Array(list) => list.last()?.as_str()?,
         value => value.as_str()?,
     };
+    one_line(text, most)
+}
+
+fn one_line(text: &str, most: usize) -> Option<Arc<str>> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.chars().take(most).collect::<String>().into())
 }

@@ -1043,8 +1043,20 @@ pub(crate) struct Export {
     /// Write a document for each span on a line of its own, as collectors write files
     #[arg(long)]
     pub(crate) lines: bool,
+    /// What the span of a request holds of its messages
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    pub(crate) messages: Messages,
     #[command(flatten)]
     pub(crate) coloring: Coloring,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Messages {
+    /// All of them, as the conventions have it: grows with the square of a session
+    #[default]
+    All,
+    /// Those that the request before did not have
+    New,
 }
 
 #[derive(Debug, Args)]

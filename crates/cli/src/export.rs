@@ -7,7 +7,7 @@ use std::{
 
 use afterimage::{
     Error,
-    otlp::{self, OtlpReport, OtlpWriter},
+    otlp::{self, OtlpReport, OtlpWriter, SpanMessages},
 };
 
 use crate::{
@@ -37,10 +37,14 @@ pub(crate) fn run(args: &args::Export) -> Outcome {
         (None, None) => error.into(),
     };
     let escaped = Escaped { out: &mut out, failed: &failed };
-    let mut writer = if args.lines {
+    let writer = if args.lines {
         OtlpWriter::by_line(escaped)
     } else {
         OtlpWriter::new(escaped).map_err(|error| stop(error, None))?
+    };
+    let mut writer = match args.messages {
+        args::Messages::All => writer,
+        args::Messages::New => writer.with_messages(SpanMessages::New),
     };
     let read = input::each(&args.input.of_all_sessions(), true, |source| {
         let recording = requests::read(source, &lens.counter)?;
@@ -70,10 +74,11 @@ pub(crate) fn run(args: &args::Export) -> Outcome {
 
 fn say(report: &OtlpReport) {
     output::note(&format!(
-        "{} and {} of tools in {}, by the conventions {}",
+        "{} and {} of tools in {}, {}, by the conventions {}",
         counted(report.requests, "request"),
         counted(report.tools, "call"),
         counted(report.sessions, "session"),
+        counted(report.bytes, "byte"),
         otlp::CONVENTIONS,
     ));
     if report.without_time > 0 {

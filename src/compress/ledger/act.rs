@@ -7,6 +7,7 @@ use super::{
     answer::Answer,
     outcome::{Class, shortened},
     section::{Section, SectionLine},
+    shell::Touch,
 };
 use crate::{id::FrameSeq, text::common_prefix};
 
@@ -59,6 +60,8 @@ pub(super) struct CallSubject<'s> {
     pub(super) text: &'s str,
     /// The values of its arguments alone.
     pub(super) values: &'s str,
+    /// The files that it touches.
+    pub(super) files: &'s [(Touch, String)],
 }
 
 /// A call with what came of it.
@@ -291,7 +294,7 @@ mod tests {
 
     fn act(at: u64, tool: &str, subject: &str, values: &str, outcome: &str) -> Act {
         let kind = CallKind::Other;
-        let of = CallSubject { kind, text: subject, values };
+        let of = CallSubject { kind, text: subject, values, files: &[] };
         let mut act = Act::new(FrameSeq::new(at), tool, of);
         act.take_outcome(outcome, Class::Done, &[]);
         act

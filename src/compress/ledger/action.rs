@@ -34,13 +34,6 @@ const DOCUMENT: usize = 400;
 /// A first line of fewer bytes may be the beginning of a script.
 const SHORT_LINE: usize = 24;
 
-/// Other names of arguments that hold a path.
-const PATHS: [&str; 6] =
-    ["filepath", "abs_path", "relative_path", "relative_workspace_path", "source_path", "new_path"];
-
-/// The names of arguments that hold a path where it looks like one: an order has a destination too.
-const PLACES: [&str; 3] = ["uri", "dest", "destination"];
-
 /// The names of arguments that hold a command.
 const COMMANDS: [&str; 6] = ["command", "cmd", "script", "code", "shell", "commands"];
 
@@ -131,7 +124,7 @@ impl Action {
             None if !self.touches.is_empty() => CallKind::File,
             None => CallKind::Other,
         };
-        CallSubject { kind, text: &self.subject, values: &self.values }
+        CallSubject { kind, text: &self.subject, values: &self.values, files: &self.touches }
     }
 }
 
@@ -171,9 +164,7 @@ pub(super) fn value_of(text: &str) -> Option<Value> {
 
 fn of_members(tool: &str, value: &Value, action: &mut Action) {
     let text_at = |key: &str| value.str_at(key).filter(|text| !text.trim().is_empty());
-    let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
-    let place = || PLACES.iter().find_map(|key| text_at(key).filter(is_place));
-    let path = Call::PATHS.iter().chain(&PATHS).find_map(|key| text_at(key)).or_else(place);
+    let path = Call::path_in(value);
     action.plan = plan::of_arguments(value, path);
     action.step = plan::step(tool, value).filter(|_| action.plan.is_none());
     let shown = path.map(quoted_line);

@@ -108,7 +108,7 @@ impl Ledger {
             // A call that only asks for what another one began is none of its own.
             if let Some(running) = running.as_ref().filter(|running| running.place.is_none()) {
                 let (kind, text) = (CallKind::Command, running.subject.as_str());
-                let of = CallSubject { kind, text, values: "" };
+                let of = CallSubject { kind, text, values: "", files: &[] };
                 places.push(chronicle.call(frame, &running.tool, of));
             }
             let lower = tool.to_ascii_lowercase();

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{
     act::{self, Act, CallSubject},
     decisions::Decisions,
+    open_call::Touched,
     outcome::Class,
     replies::Replies,
     section::SectionLine,
@@ -12,10 +13,25 @@ use super::{
 };
 use crate::id::FrameSeq;
 
+/// What happened, as it came: for who keeps something else of it than lines.
+#[derive(Debug)]
+pub(crate) enum Happened {
+    /// The user spoke.
+    Asked(String),
+    /// The agent spoke.
+    Replied(String),
+    /// A call was made, which has a number.
+    Called { call: usize, tool: String, files: Vec<(Touched, String)> },
+    /// What became of the call with this number. Of one that goes on several answers come.
+    Answered { call: usize, is_failed: bool },
+}
+
 /// What happened, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
     calls: Vec<Act>,
+    /// The number of the next call with what happened, where somebody wants that instead of lines.
+    as_it_came: Option<(usize, Vec<Happened>)>,
     /// The names that the newest messages use.
     used: HashSet<String>,
     /// Whether the user spoke before in this message.
@@ -27,12 +43,27 @@ pub(crate) struct Chronicle {
 }
 
 impl Chronicle {
+    /// What a ledger sees while it reads: with the number of the next call.
+    pub(crate) fn events(next: usize, read: impl FnOnce(&mut Self)) -> (usize, Vec<Happened>) {
+        let mut chronicle = Self { as_it_came: Some((next, Vec::new())), ..Self::default() };
+        read(&mut chronicle);
+        chronicle.as_it_came.unwrap_or_default()
+    }
+
     /// Begins the next message.
     pub(super) fn next_message(&mut self) {
         self.is_same_message = false;
     }
 
     pub(super) fn says(&mut self, frame: FrameSeq, speaker: Speaker, text: &str) {
+        if let Some((_, happened)) = &mut self.as_it_came {
+            match speaker {
+                Speaker::User => happened.push(Happened::Asked(text.trim().to_owned())),
+                Speaker::Agent => happened.push(Happened::Replied(text.trim().to_owned())),
+                Speaker::Program | Speaker::Operator => {}
+            }
+            return;
+        }
         match speaker {
             Speaker::User if self.is_same_message => {
                 if let Some((_, said)) = self.words.last_mut() {
@@ -56,6 +87,13 @@ impl Chronicle {
 
     /// Notes a call; says its place.
     pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, of: CallSubject<'_>) -> usize {
+        if let Some((next, happened)) = &mut self.as_it_came {
+            let files = of.files.iter().map(|(touch, path)| ((*touch).into(), path.clone()));
+            let (call, tool, files) = (*next, tool.to_owned(), files.collect());
+            happened.push(Happened::Called { call, tool, files });
+            *next += 1;
+            return call;
+        }
         self.replies.agent_calls();
         self.calls.push(Act::new(frame, tool, of));
         self.calls.len() - 1
@@ -63,10 +101,14 @@ impl Chronicle {
 
     /// Notes what came of a call.
     pub(super) fn result(&mut self, place: usize, text: &str, class: Class, ids: &[String]) {
+        let is_failed = class == Class::Failed;
+        if let Some((_, happened)) = &mut self.as_it_came {
+            return happened.push(Happened::Answered { call: place, is_failed });
+        }
         if let Some(act) = self.calls.get_mut(place) {
             act.take_outcome(text, class, ids);
         }
-        self.decisions.result_comes(class == Class::Failed);
+        self.decisions.result_comes(is_failed);
     }
 
     /// Notes the names that the newest messages use: calls about them are told before others.

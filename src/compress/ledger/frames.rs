@@ -1,6 +1,6 @@
 //! Frames as the veil has them: where things stand in what was never rendered.
 
-use super::{Ledger, action, plan::Status};
+use super::{Chronicle, Ledger, action, plan::Status};
 use crate::{
     id::{FacetType, FrameSeq, Role},
     veil::{Facet, FacetChange, Frame, Source},
@@ -22,40 +22,54 @@ impl Ledger {
     /// assert_eq!(rules, ["Never call at night."]);
     /// ```
     pub fn read_frame(&mut self, frame: &Frame) {
+        self.read_frame_into(frame, None);
+    }
+
+    /// As [`Ledger::read_frame`], with a chronicle that takes what happened.
+    pub(crate) fn read_frame_into(&mut self, frame: &Frame, mut chronicle: Option<&mut Chronicle>) {
         if self.last.is_some_and(|last| frame.sequence <= last) {
             return;
         }
         self.last = Some(frame.sequence);
         for op in &frame.ops {
             if let FacetChange::Add(facet) = &op.change {
-                self.read_facet(facet, frame);
+                self.read_facet(facet, frame, chronicle.as_deref_mut());
             }
         }
     }
 
-    fn read_facet(&mut self, facet: &Facet, frame: &Frame) {
+    fn read_facet(&mut self, facet: &Facet, frame: &Frame, mut chronicle: Option<&mut Chronicle>) {
         let at = frame.sequence;
         if let Some(call) = facet.call() {
             self.sees_call(at);
             let parameters = call.parameters.map(ToString::to_string);
             let arguments = call.arguments.or(parameters.as_deref()).unwrap_or_default();
-            self.call(at, call.id, call.name, action::read(call.name, arguments), None);
+            let action = action::read(call.name, arguments);
+            self.call(at, call.id, call.name, action, chronicle.as_deref_mut());
         } else if facet.is_result() {
             let mut text = String::new();
             gather(facet, &mut text);
-            return self.result(at, facet.call_id(), (&text, facet.is_failed()), None);
+            return self.result(at, facet.call_id(), (&text, facet.is_failed()), chronicle);
         } else if is_words(facet) {
-            self.read_words(&facet.content, &frame.source, at);
+            self.read_words(&facet.content, &frame.source, at, chronicle.as_deref_mut());
         }
-        facet.children.iter().for_each(|child| self.read_facet(child, frame));
+        for child in &facet.children {
+            self.read_facet(child, frame, chronicle.as_deref_mut());
+        }
     }
 
-    fn read_words(&mut self, text: &str, source: &Source, at: FrameSeq) {
+    fn read_words(
+        &mut self,
+        text: &str,
+        source: &Source,
+        at: FrameSeq,
+        chronicle: Option<&mut Chronicle>,
+    ) {
         match source {
-            Source::Agent => self.says(at, Role::Assistant, text, None),
-            Source::System => self.says(at, Role::System, text, None),
-            Source::User => self.says(at, Role::User, text, None),
-            Source::Environment | Source::Other(_) => self.hears_world(at, text, None),
+            Source::Agent => self.says(at, Role::Assistant, text, chronicle),
+            Source::System => self.says(at, Role::System, text, chronicle),
+            Source::User => self.says(at, Role::User, text, chronicle),
+            Source::Environment | Source::Other(_) => self.hears_world(at, text, chronicle),
         }
     }
 
@@ -68,6 +82,11 @@ impl Ledger {
             .filter(|_| self.is_certain())
             .into_iter()
             .flat_map(move |frame| steps.clone().map(move |item| (frame, item.text.as_str())))
+    }
+
+    /// The tools of the calls that wait for their results, the oldest first.
+    pub(crate) fn open_calls(&self) -> impl Iterator<Item = &str> {
+        self.waiting.iter().map(|call| call.tool.as_str())
     }
 
     /// What failed last and was not done since: the frame, the call with its subject, and the text.

@@ -54,7 +54,7 @@ impl Waiting {
 /// As [`Touch`], to be saved.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Touched {
+pub(crate) enum Touched {
     Read,
     Changed,
     Written,

@@ -28,7 +28,7 @@ use self::{
     span::{SpanKey, SpanRecord},
 };
 use super::{RecordedExchange, interaction::Interaction, sink::Sink, wire::WireReader};
-use crate::json::Value;
+use crate::json::{Object, Value};
 
 /// The session of requests that name no conversation, where a conversation is called by a number.
 const UNNAMED: &str = "unnamed";
@@ -138,10 +138,15 @@ impl OtlpReader {
         let mut unlisted: Vec<(Option<String>, u64, Box<BareCall>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
         let (mut number, mut dropped) = (0, 0);
-        for record in records {
+        // What is known of the last request of each conversation.
+        let mut requests: HashMap<Option<String>, Object> = HashMap::new();
+        for mut record in records {
             let (line, id) = (record.line, record.conversation().map(str::to_owned));
             dropped += u64::from(record.dropped > 0);
             let mut notes = Vec::new();
+            if record.is_own {
+                record.complete(requests.entry(id.clone()).or_default(), &mut notes);
+            }
             let call = record.into_call(&mut notes);
             notes.iter().for_each(|note| sink.note(line, note));
             match call {

@@ -40,3 +40,37 @@ fn an_otlp_session_of_calls_without_messages_is_exported_by_its_name() {
     let other = run(&["export", "--otlp", "--session", "other", file]);
     assert_eq!(other.code, Some(2), "{}", other.err);
 }
+
+#[test]
+fn spans_of_new_messages_are_smaller_and_read_back_as_the_same_requests() {
+    let scratch = tempfile::tempdir().unwrap();
+    let of = |name: &str, file: &str, more: &[&str]| {
+        let written = run(&[&["export", "--otlp"], more, &[file]].concat());
+        let bytes = format!("{} bytes", written.out.len());
+        let said = written.err.replace(',', "");
+        assert!(written.code == Some(0) && said.contains(&bytes), "{bytes}: {}", written.err);
+        let path = scratch.path().join(name);
+        fs::write(&path, &written.out).unwrap();
+        (written.out.len(), path.to_str().unwrap().to_owned())
+    };
+    let mut turns = vec![serde_json::json!({"role": "user", "content": "Move berth 7."})];
+    for turn in 0..40 {
+        turns.push(serde_json::json!({"role": "assistant", "content": format!("Step {turn}.")}));
+        turns.push(serde_json::json!({"role": "user", "content": format!("Go on after {turn}.")}));
+    }
+    let long = scratch.path().join("long.json");
+    fs::write(&long, serde_json::to_string(&turns).unwrap()).unwrap();
+    for file in [CHAT, TRAFFIC, long.to_str().unwrap()] {
+        let (all, new) = (of("all.json", file, &[]), of("new.json", file, &["--messages", "new"]));
+        let read = |path: &str, number: &str| {
+            let found = run(&["render", "--request", number, path]);
+            (found.code, found.out)
+        };
+        for number in ["1", "2", "3", "9", "40"] {
+            assert_eq!(read(&new.1, number), read(&all.1, number), "{file} {number}");
+        }
+        if file == long.to_str().unwrap() {
+            assert!(new.0 * 3 < all.0, "{} of {}", new.0, all.0);
+        }
+    }
+}

@@ -2,7 +2,6 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use super::{
     files::{FileTouches, Files},
-    touch::{is_refusal, touches},
     words::{code, flat, sentence},
 };
 use crate::{
@@ -11,10 +10,10 @@ use crate::{
         Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
         table,
     },
-    compress::Ledger,
-    id::{FacetType, FrameSeq},
+    compress::{Chronicle, Happened, Ledger, Passage},
+    id::FrameSeq,
     tokens::TokenCounter,
-    veil::{Facet, FacetChange, Frame, OpenCalls, Source},
+    veil::Frame,
 };
 
 /// How many characters of what somebody said a draft shows.
@@ -76,9 +75,9 @@ impl DraftOptions {
 ///
 /// What it knows: what the user asked first and last, which tools were called, the files that they
 /// read and wrote (a call that failed wrote none, and one without a result is unconfirmed), and what
-/// the agent said last. The rules of the user, what failed and the open items of the plan are those
-/// of its [`Ledger`]. Decisions it does not know; those of the checkpoint before are kept, and so
-/// are its rules.
+/// the agent said last. Who speaks, which file a call touches, whether it failed, the rules of the
+/// user and the open items of the plan are as its [`Ledger`] has them. Decisions it does not know;
+/// those of the checkpoint before are kept, and so are its rules.
 ///
 /// ```
 /// use afterimage::{
@@ -108,15 +107,11 @@ pub struct Draft {
     steps: Vec<Step>,
     touched: FileTouches,
     tools: HashMap<String, u64>,
-    open_file: Option<String>,
     /// How many calls were seen.
-    calls: u64,
-    /// The calls without a result: which of the session each is.
-    unanswered: OpenCalls<u64>,
-    /// Rules, plan and errors.
+    calls: usize,
+    /// Who speaks, what calls do and what comes of them; rules, plan and errors.
     ledger: Ledger,
     last_speech: Option<String>,
-    last_failure: Option<String>,
     last_frame: Option<FrameSeq>,
     last_time: Option<String>,
     frames: u64,
@@ -153,7 +148,6 @@ impl Draft {
     /// Takes the next frame. Linear in what it adds.
     pub fn see(&mut self, frame: &Frame) {
         self.frames += 1;
-        self.ledger.read_frame(frame);
         self.last_frame = Some(frame.sequence);
         // A time that does not say where is none that another reader could place.
         if let Some(text) = frame.timestamp.as_deref()
@@ -161,95 +155,58 @@ impl Draft {
         {
             self.last_time = Some(text.to_owned());
         }
-        let added = frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(facet),
-            _ => None,
+        self.read(frame.sequence, |ledger, chronicle| {
+            ledger.read_frame_into(frame, Some(chronicle));
         });
-        let added: Vec<_> = added.collect();
-        if !added.is_empty() {
-            self.unanswered.next_frame(frame.source == Source::Agent);
-        }
-        added.into_iter().for_each(|facet| self.facet(facet, frame));
     }
 
-    fn facet(&mut self, facet: &Facet, frame: &Frame) {
-        if let Some(call) = facet.call() {
-            self.unanswered.call(call.id, call.name, self.calls);
-            self.call(call.name, call.parameters, call.arguments, frame.sequence);
-        } else if facet.is_result() {
-            self.result(facet);
-        } else if is_speech(facet) {
-            self.speech(&facet.content, frame);
-        }
-        facet.children.iter().for_each(|child| self.facet(child, frame));
+    /// Takes the next rendered frame. Linear in its text.
+    pub(super) fn see_rendered(&mut self, passage: &Passage) {
+        self.read(passage.to, |ledger, chronicle| ledger.read_into(passage, Some(chronicle)));
     }
 
-    fn speech(&mut self, text: &str, frame: &Frame) {
-        let text = text.trim();
-        match frame.source {
-            Source::User if !is_of_a_program(text) => {
+    fn read(&mut self, frame: FrameSeq, read: impl FnOnce(&mut Ledger, &mut Chronicle)) {
+        let ledger = &mut self.ledger;
+        let (calls, happened) = Chronicle::events(self.calls, |chronicle| read(ledger, chronicle));
+        self.calls = calls;
+        happened.into_iter().for_each(|event| self.takes(event, frame));
+    }
+
+    fn takes(&mut self, event: Happened, frame: FrameSeq) {
+        match event {
+            Happened::Asked(text) => {
                 let request = text.chars().take(4 * SHOWN).collect::<String>();
+                let (shown, calls, failed) = (sentence(&request, STEP), 0, 0);
+                let is_answered = false;
+                self.steps.push(Step { request: shown, frame, calls, failed, is_answered });
                 self.first_request.get_or_insert_with(|| request.clone());
-                self.steps.push(Step {
-                    request: sentence(&request, STEP),
-                    frame: frame.sequence,
-                    calls: 0,
-                    failed: 0,
-                    is_answered: false,
-                });
-                self.last_request = Some(request);
+                if self.last_request.is_none() || !is_thanks(&request) {
+                    self.last_request = Some(request);
+                }
             }
-            Source::Agent if !text.is_empty() => {
+            Happened::Replied(text) => {
                 self.last_speech = Some(text.chars().take(4 * SHOWN).collect());
                 if let Some(step) = self.steps.last_mut() {
                     step.is_answered = true;
                 }
             }
-            _ => {}
-        }
-    }
-
-    pub(super) fn call(
-        &mut self,
-        name: &str,
-        parameters: Option<&crate::json::Value>,
-        arguments: Option<&str>,
-        frame: FrameSeq,
-    ) {
-        *self.tools.entry(name.to_owned()).or_default() += 1;
-        if let Some(step) = self.steps.last_mut() {
-            step.calls += 1;
-            step.is_answered = false;
-        }
-        let step = self.steps.len().checked_sub(1);
-        for touch in touches(name, parameters, arguments, &mut self.open_file) {
-            self.touched.push(touch, name, frame, step, self.calls);
-        }
-        self.calls += 1;
-    }
-
-    fn result(&mut self, facet: &Facet) {
-        let call = self.unanswered.answer(facet.call_id(), facet.tool_name());
-        let text = facet.content.trim_start();
-        let touches = call.as_ref().is_some_and(|call| self.touched.has(call.call));
-        let is_failure = facet.is_failed()
-            || ["Error", "error:", "<tool_use_error>", "Traceback (most recent call last)"]
-                .iter()
-                .any(|start| text.starts_with(start))
-            || touches && is_refusal(text);
-        if is_failure {
-            let name = call.as_ref().map(|call| &*call.name);
-            let tool = name.or(facet.tool_name()).unwrap_or("a tool");
-            self.last_failure = Some(format!("{tool} failed: {}", flat(text, STEP)));
-            if let Some(step) = self.steps.last_mut() {
-                step.failed += 1;
+            Happened::Called { call, tool, files } => {
+                *self.tools.entry(tool.clone()).or_default() += 1;
+                if let Some(step) = self.steps.last_mut() {
+                    step.calls += 1;
+                    step.is_answered = false;
+                }
+                let step = self.steps.len().checked_sub(1);
+                for file in files {
+                    self.touched.push(file, &tool, frame, step, call);
+                }
             }
-            // What failed touched nothing.
-            if let Some(call) = call {
-                self.touched.forget(call.call);
+            Happened::Answered { call, is_failed } => {
+                self.touched.settle(call, is_failed);
+                if let Some(step) = self.steps.last_mut().filter(|_| is_failed) {
+                    step.failed += 1;
+                }
             }
-        } else if call.is_some() {
-            self.last_failure = None;
         }
     }
 
@@ -383,8 +340,6 @@ impl Draft {
         }
         if let Some((_, call, text)) = self.ledger.open_error() {
             items.push(format!("- {}", sentence(&format!("{call} failed: {text}"), SHOWN)));
-        } else if let Some(failure) = &self.last_failure {
-            items.push(format!("- {}", sentence(failure, SHOWN)));
         }
         if let Some(frame) = self.last_frame {
             items.push(format!("- The session stands at frame {frame}"));
@@ -406,9 +361,11 @@ impl Draft {
         let steps = self.ledger.open_steps();
         let mut items: Vec<String> =
             steps.map(|(_, step)| format!("- {}", sentence(step, STEP))).collect();
-        items.extend(self.unanswered.iter().map(|(name, _)| {
-            format!("- The call of {} has no result yet", code(&flat(name, STEP)))
-        }));
+        items.extend(
+            self.ledger
+                .open_calls()
+                .map(|name| format!("- The call of {} has no result yet", code(&flat(name, STEP)))),
+        );
         let open = self.steps.last().filter(|step| !step.is_answered);
         items.extend(open.map(|step| format!("- Answer: {}", step.request)));
         let more = items.len().saturating_sub(ACTIONS);
@@ -420,8 +377,7 @@ impl Draft {
     }
 
     fn files(&self) -> Files<'_> {
-        let unanswered = self.unanswered.iter().map(|(_, call)| *call).collect();
-        self.touched.files(&unanswered)
+        self.touched.files()
     }
 
     /// The rows of the files that were touched, each with its path as the Artifact Trail writes it.
@@ -444,15 +400,9 @@ fn times(what: &str, count: u64) -> String {
     if count == 1 { what.to_owned() } else { format!("{what} ×{count}") }
 }
 
-/// Whether a facet is what somebody said.
-fn is_speech(facet: &Facet) -> bool {
-    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
-        && !facet.content.trim().is_empty()
-}
-
-/// Whether a program wrote a text in the user's name: it is all in tags.
-fn is_of_a_program(text: &str) -> bool {
-    text.is_empty() || text.starts_with('<') && text.ends_with('>')
+/// Whether a text only thanks, and so asks for nothing.
+fn is_thanks(text: &str) -> bool {
+    text.len() < 24 && text.to_lowercase().starts_with("thank")
 }
 
 #[cfg(test)]
@@ -460,7 +410,12 @@ mod tests {
     use pulldown_cmark::{Event, Options, Parser, Tag};
 
     use super::*;
-    use crate::{json, tokens::Chars4, veil::FacetOp};
+    use crate::{
+        id::FacetType,
+        json,
+        tokens::Chars4,
+        veil::{Facet, FacetOp, Source},
+    };
 
     #[test]
     fn an_edit_without_a_result_is_unconfirmed() {

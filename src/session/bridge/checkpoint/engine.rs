@@ -17,8 +17,7 @@ use crate::{
     },
     compress::{CompressionJob, Engine, OutlineEngine, Passage},
     id::{FrameSeq, Millis, Role},
-    json,
-    snapshot::{ChunkOptions, FrameSnapshotBuilder, PartRef},
+    snapshot::{ChunkOptions, FrameSnapshotBuilder},
     tokens::TokenCounter,
 };
 
@@ -358,14 +357,7 @@ fn with_row(
 /// The checkpoint with the files that the calls in some passages wrote.
 fn with_files(checkpoint: &Checkpoint, passages: &[Passage]) -> Result<Checkpoint> {
     let mut draft = Draft::new();
-    for passage in passages {
-        for chunk in passage.snapshot.chunks() {
-            if let PartRef::Call { name, .. } = chunk.part() {
-                let parameters = json::read(chunk.content().as_bytes()).ok();
-                draft.call(name, parameters.as_ref(), Some(chunk.content()), passage.to);
-            }
-        }
-    }
+    passages.iter().for_each(|passage| draft.see_rendered(passage));
     let mut document = checkpoint.document().clone();
     for (path, row) in draft.rows() {
         document = with_row(&document, SectionKind::ArtifactTrail, 0, &path, &row)?;

@@ -1,9 +1,8 @@
 //! Which files a session read and wrote.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-use super::touch::{Touch, TouchKind};
-use crate::id::FrameSeq;
+use crate::{compress::Touched, id::FrameSeq};
 
 /// What calls did with files, in their order. A call that failed is forgotten.
 #[derive(Clone, Debug, Default)]
@@ -11,12 +10,14 @@ pub(super) struct FileTouches(Vec<Entry>);
 
 #[derive(Clone, Debug)]
 struct Entry {
-    touch: Touch,
+    touch: Touched,
+    path: String,
     tool: String,
     frame: FrameSeq,
     /// The request that it belongs to, by its index.
     step: Option<usize>,
-    call: u64,
+    call: usize,
+    is_answered: bool,
 }
 
 /// The files of a session.
@@ -42,50 +43,51 @@ pub(super) struct File<'t> {
 impl FileTouches {
     pub(super) fn push(
         &mut self,
-        touch: Touch,
+        (touch, path): (Touched, String),
         tool: &str,
         frame: FrameSeq,
         step: Option<usize>,
-        call: u64,
+        call: usize,
     ) {
-        self.0.push(Entry { touch, tool: tool.to_owned(), frame, step, call });
+        let (tool, is_answered) = (tool.to_owned(), false);
+        self.0.push(Entry { touch, path, tool, frame, step, call, is_answered });
     }
 
-    /// Whether a call touched a file. Linear in what came after the call.
-    pub(super) fn has(&self, call: u64) -> bool {
-        self.0.iter().rev().take_while(|entry| entry.call >= call).any(|entry| entry.call == call)
-    }
-
-    /// Forgets what a call did. Linear in what came after the call.
-    pub(super) fn forget(&mut self, call: u64) {
+    /// Notes that a call was answered: one that failed touched nothing. Linear in what came after
+    /// the call.
+    pub(super) fn settle(&mut self, call: usize, is_failed: bool) {
         let start = self.0.partition_point(|entry| entry.call < call);
         let end = self.0.partition_point(|entry| entry.call <= call);
-        self.0.drain(start..end);
+        if is_failed {
+            self.0.drain(start..end);
+        } else if let Some(entries) = self.0.get_mut(start..end) {
+            entries.iter_mut().for_each(|entry| entry.is_answered = true);
+        }
     }
 
     /// What became of the files. What a call without a result did is not confirmed. Linear in the
     /// touches.
-    pub(super) fn files(&self, unanswered: &HashSet<u64>) -> Files<'_> {
+    pub(super) fn files(&self) -> Files<'_> {
         let mut files = Files::default();
-        self.0.iter().for_each(|entry| files.take(entry, !unanswered.contains(&entry.call)));
+        self.0.iter().for_each(|entry| files.take(entry));
         files
     }
 }
 
 impl<'t> Files<'t> {
-    fn take(&mut self, entry: &'t Entry, is_confirmed: bool) {
-        let path = entry.touch.path.as_str();
-        let status = match entry.touch.kind {
-            TouchKind::Read => {
+    fn take(&mut self, entry: &'t Entry) {
+        let path = entry.path.as_str();
+        let status = match entry.touch {
+            Touched::Read => {
                 *self.read.entry(path).or_default() += 1;
                 return;
             }
-            _ if !is_confirmed => "unconfirmed",
-            TouchKind::Deleted => "deleted",
-            TouchKind::Edited => "modified",
+            _ if !entry.is_answered => "unconfirmed",
+            Touched::Deleted | Touched::Moved => "deleted",
+            Touched::Changed => "modified",
             // What was read before it was written was there.
-            TouchKind::Written if self.read.contains_key(path) => "modified",
-            TouchKind::Written => "created",
+            Touched::Written if self.read.contains_key(path) => "modified",
+            Touched::Written | Touched::MovedHere => "created",
         };
         let index = *self.at.entry(path).or_insert_with(|| {
             self.written.push(File { path, status, by: Vec::new(), last: entry.frame });

@@ -5,7 +5,6 @@
 mod draft;
 mod engine;
 mod files;
-mod touch;
 mod words;
 
 pub use draft::{Draft, DraftOptions};

@@ -10,8 +10,9 @@ pub(super) fn flat(text: &str, most: usize) -> String {
         if !flat.is_empty() {
             flat.push(' ');
         }
-        // A single word may have no end.
-        flat.extend(word.chars().take(most + 1));
+        // A single word may have no end, and no document holds a NUL.
+        let shown = word.chars().map(|c| if c == '\0' { '\u{2400}' } else { c });
+        flat.extend(shown.take(most + 1));
     }
     if flat.chars().count() > most {
         let cut: String = flat.chars().take(most.saturating_sub(1)).collect();
@@ -81,6 +82,7 @@ fn run_of(text: &str, width: usize) -> Option<usize> {
 
 /// A name as code in a cell or an item.
 pub(super) fn code(name: &str) -> String {
+    let name = name.replace('\0', "\u{2400}");
     let name: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
     let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     match longest {

@@ -81,3 +81,67 @@ fn frames_whose_snapshot_is_not_understood_are_read_without_it() {
         assert!(other.err.contains("the snapshot is left out"), "{}", other.err);
     }
 }
+
+/// What `checkpoint draft` says of a chat: its sections by their titles.
+fn draft(chat: &serde_json::Value) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    out(&["checkpoint", "draft", &file(&folder, "chat.json", chat.to_string())])
+}
+
+fn section<'d>(draft: &'d str, title: &str) -> &'d str {
+    let (_, rest) = draft.split_once(&format!("# {title}\n")).unwrap();
+    rest.split("\n#").next().unwrap_or(rest).trim()
+}
+
+#[test]
+fn a_draft_takes_a_task_in_tags_for_the_users_and_a_notice_of_the_client_for_none() {
+    let drafted = draft(&serde_json::json!([
+        {"role": "user", "content": "<system-reminder>\nBe brief.\n</system-reminder>"},
+        {"role": "user", "content": "<issue>Mend the gate of lock 3.</issue>"},
+        {"role": "assistant", "content": "Mended."},
+        {"role": "user", "content": "Thanks!"},
+        {"role": "assistant", "content": "You are welcome."},
+    ]));
+    for title in ["Problem", "Session Intent"] {
+        assert!(section(&drafted, title).contains("Mend the gate of lock 3."), "{drafted}");
+    }
+    assert!(!drafted.contains("Be brief"), "{drafted}");
+}
+
+#[test]
+fn a_draft_has_the_files_of_tools_that_nobody_knows_and_counts_calls_that_failed() {
+    let mut chat = vec![serde_json::json!({"role": "user", "content": "Build the harbour."})];
+    let mut call = |id: &str, tool: &str, arguments: serde_json::Value, result: &str| {
+        let function = serde_json::json!({"name": tool, "arguments": arguments.to_string()});
+        let calls = [serde_json::json!({"id": id, "type": "function", "function": function})];
+        chat.push(serde_json::json!({"role": "assistant", "content": null, "tool_calls": calls}));
+        chat.push(serde_json::json!({"role": "tool", "tool_call_id": id, "content": result}));
+    };
+    for key in ["uri", "filepath", "relative_path", "file_path", "path"] {
+        let arguments = serde_json::json!({key: format!("src/{key}.rs"), "content": "fn f() {}"});
+        call(key, "lay_down_text", arguments, "Done.");
+    }
+    let shell = serde_json::json!({"command": "sed -i 's/a/b/' src/gate.rs"});
+    call("sed", "shell", shell, "exit code: 0");
+    let lost = serde_json::json!({"path": "src/lost.rs", "content": "x"});
+    call("lost", "lay_down_text", lost, "Permission denied (exit code 1)");
+    let last = serde_json::json!({"command": "make"});
+    call("make", "shell", last, "Process exited with code 2\nOutput:\nmake: no rule");
+    let drafted = draft(&chat.into());
+    let trail = section(&drafted, "Artifact Trail");
+    for path in ["uri", "filepath", "relative_path", "file_path", "path"] {
+        assert!(trail.contains(&format!("| `src/{path}.rs` | created |")), "{drafted}");
+    }
+    assert!(trail.contains("| `src/gate.rs` | modified |"), "{drafted}");
+    assert!(!trail.contains("lost.rs"), "{drafted}");
+    assert!(section(&drafted, "Play-By-Play").contains("8 calls, 6 files, 2 failed"), "{drafted}");
+}
+
+#[test]
+fn a_draft_shows_a_nul_as_a_sign() {
+    let chat = serde_json::json!([
+        {"role": "user", "content": "Please a\u{0}b."},
+        {"role": "assistant", "content": "ok"},
+    ]);
+    assert!(section(&draft(&chat), "Problem").contains("a\u{2400}b"));
+}
