@@ -241,8 +241,9 @@ mod tests {
     fn check(events: &[&str], expected: &str) {
         let mut stream = String::new();
         for calls in events {
-            stream +=
-                &format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":{calls}}}}}]}}\n\n");
+            stream += "data: {\"choices\":[{\"delta\":{\"tool_calls\":";
+            stream += calls;
+            stream += "}}]}\n\n";
         }
         let completion = sse::chat_completion(&(stream + "data: [DONE]\n\n")).unwrap().response;
         let message = completion.pointer("/choices/0/message").unwrap();

@@ -156,7 +156,7 @@ fn bundle(folder: &Path) -> Result<FolderReader> {
     match json::read_mended(text(&manifest)?.as_bytes()) {
         Ok((of, _)) => check_schema(&of, &manifest)?,
         Err(error) => {
-            reader.note(0, format!("a manifest that cannot be read: {}", error.message()))
+            reader.note(0, format!("a manifest that cannot be read: {}", error.message()));
         }
     }
     let log = folder.join(EVENTS);

@@ -12,6 +12,7 @@ use crate::json::{Object, ObjectExt, Value};
 
 /// What a recorder wrote of one request and its response.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says a thing of its own")]
 pub(super) struct Interaction {
     /// Where the request went.
     pub(super) uri: String,

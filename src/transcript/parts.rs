@@ -100,13 +100,14 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
 }
 
 /// The types of parts that are kept whole on purpose: encrypted, binary, or a provider's own.
-const KEPT_WHOLE: [&str; 30] = [
+const KEPT_WHOLE: [&str; 31] = [
     "audio",
     "compaction",
     "compaction_summary",
     "container_upload",
     "context_compaction",
     "document",
+    "encrypted_content",
     "file",
     "ghost_snapshot",
     "input_audio",

@@ -121,23 +121,15 @@ impl WireReader {
                 return sink.unknown(interaction.line, reason, interaction.into_json());
             }
         };
-        let recorded = sink.keeps_exchanges().then(|| {
-            let mut recorded = RecordedExchange::of(interaction, &exchange);
-            // Half of a surrogate pair may have stood where the document was mended.
-            let is_mended = sink.report.mended_surrogates > 0;
-            recorded.is_as_sent &= !is_mended || !recorded.request.contains('\u{FFFD}');
-            recorded
-        });
+        let recorded = sink.keeps_exchanges().then(|| recorded(interaction, &exchange, sink));
         let Exchange { api, line, system, messages, reply, reply_id, asked, .. } = exchange;
         let has_system = system.is_some();
         let is_failed = reply.is_none();
         if is_failed {
             sink.skip("failed response");
         }
-        let further = reply.iter().flatten().filter(|_| api == Api::Chat);
-        let further = further.filter_map(|message| message.get("choices")?.as_array()).flatten();
-        if further.count() > 0 {
-            sink.note(line, "an answer has further choices, which are kept beside the first");
+        if api == Api::Chat {
+            note_alternatives(reply.iter().flatten(), line, sink);
         }
         let reply: Vec<Arc<Value>> = reply.unwrap_or_default().into_iter().map(Arc::new).collect();
         for item in reply.iter().filter(|item| items::has_outcome(item)) {
@@ -414,6 +406,22 @@ impl super::Decoder for WireReader {
 
     fn finish(&mut self, sink: &mut Sink) {
         std::mem::take(self).give(sink);
+    }
+}
+
+/// An exchange as it is kept beside its frames.
+fn recorded(interaction: Interaction, exchange: &Exchange, sink: &Sink) -> RecordedExchange {
+    let mut recorded = RecordedExchange::of(interaction, exchange);
+    // Half of a surrogate pair may have stood where the document was mended.
+    let is_mended = sink.report.mended_surrogates > 0;
+    recorded.is_as_sent &= !is_mended || !recorded.request.contains('\u{FFFD}');
+    recorded
+}
+
+fn note_alternatives<'m>(messages: impl Iterator<Item = &'m Value>, line: u64, sink: &mut Sink) {
+    let mut further = messages.filter_map(|message| message.get("choices")?.as_array());
+    if further.any(|choices| !choices.is_empty()) {
+        sink.note(line, "an answer has further choices, which are kept beside the first");
     }
 }
 

@@ -24,16 +24,6 @@ fn applied(a: &Checkpoint, delta: &CheckpointDelta) -> String {
     apply(a, delta).unwrap().text().to_owned()
 }
 
-/// The lines of a text, by a rule of its own: without a byte order mark and their ends.
-fn lines(text: &str) -> Vec<String> {
-    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
-    let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-    if lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: afterimage_testkit::cases(300), ..ProptestConfig::default() })]
 

@@ -7,10 +7,13 @@ use afterimage::{id::FrameSeq, request::Request};
 use super::request::Numbered;
 use crate::hit::{Hit, UnreadBy};
 
-/// The requests whose model did not read a block, and the index of the block, by frame.
+/// The number of a request, and the index of a block in it that its model did not read.
+type ClearedBlock = (usize, usize);
+
+/// The requests whose model did not read a block, by frame.
 #[derive(Default)]
 pub(super) struct Cleared {
-    blocks: HashMap<(Arc<str>, FrameSeq), Vec<(usize, usize)>>,
+    blocks: HashMap<(Arc<str>, FrameSeq), Vec<ClearedBlock>>,
     /// The last request of each session.
     last: HashMap<Arc<str>, usize>,
 }

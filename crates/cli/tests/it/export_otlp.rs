@@ -53,9 +53,12 @@ fn spans_of_new_messages_are_smaller_and_read_back_as_the_same_requests() {
         fs::write(&path, &written.out).unwrap();
         (written.out.len(), path.to_str().unwrap().to_owned())
     };
+    const WORDS: &str = "The tide is low and the berth is free, so nothing has to wait.";
     let mut turns = vec![serde_json::json!({"role": "user", "content": "Move berth 7."})];
     for turn in 0..40 {
-        turns.push(serde_json::json!({"role": "assistant", "content": format!("Step {turn}.")}));
+        turns.push(
+            serde_json::json!({"role": "assistant", "content": format!("Step {turn}. {WORDS}")}),
+        );
         turns.push(serde_json::json!({"role": "user", "content": format!("Go on after {turn}.")}));
     }
     let long = scratch.path().join("long.json");

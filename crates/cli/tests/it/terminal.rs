@@ -368,6 +368,16 @@ fn transcripts() -> Vec<(&'static str, String)> {
             json!({ "type": "tool.execution_complete", "data": { "toolCallId": name("c"), "result": { "content": HOSTILE } } }),
             json!({ "type": name("odd."), "data": {} }),
         ])),
+        ("cline", json!({ "sessionId": name("s"), "system_prompt": HOSTILE, "messages": [said, { "role": "assistant", "content": [tool_use, odd], "modelInfo": { "id": name("m") }, "metrics": { "inputTokens": 7 } }, tool_result] }).to_string()),
+        ("opencode", json!({ "info": { "id": name("s"), "title": HOSTILE }, "messages": [
+            { "info": { "role": "user" }, "parts": [{ "type": "text", "text": HOSTILE }] },
+            { "info": { "role": "assistant", "modelID": name("m") }, "parts": [{ "type": "tool", "tool": name("f"), "callID": name("c"), "state": { "status": "completed", "input": { name("key"): HOSTILE }, "output": HOSTILE } }, odd] }
+        ] }).to_string()),
+        ("qwen-code", lines(&[
+            json!({ "uuid": "a", "sessionId": name("s"), "type": "user", "provenance": "real_user", "message": { "role": "user", "parts": [{ "text": HOSTILE }] } }),
+            json!({ "uuid": "b", "parentUuid": "a", "sessionId": name("s"), "type": "assistant", "model": name("m"), "message": { "role": "model", "parts": [{ "text": HOSTILE }, { "functionCall": { "id": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }, odd] } }),
+            json!({ "uuid": "d", "parentUuid": "b", "sessionId": name("s"), "type": "tool_result", "message": { "role": "user", "parts": [{ "functionResponse": { "id": name("c"), "name": name("f"), "response": { "output": HOSTILE } } }] } }),
+        ])),
         ("kimi", lines(&[
             json!({ "type": "metadata", "protocol_version": name("1") }),
             json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": HOSTILE }] } }),

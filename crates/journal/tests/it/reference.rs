@@ -9,8 +9,8 @@ use afterimage_testkit::nats_server;
 use std::time::Instant;
 
 use afterimage_journal::{
-    Expected, Journal, JournalOptions, LiveState, Memory, NatsJournal, NatsOptions, SessionName,
-    SkipReason, Snapshot, SnapshotPolicy,
+    Expected, Journal, JournalOptions, LiveState, Memory, NatsJournal, SessionName, SkipReason,
+    Snapshot, SnapshotPolicy,
 };
 use afterimage_json::Millis;
 use afterimage_log::Holder;

@@ -38,6 +38,7 @@ fn counted(path: &Path) -> Vec<(Value, Value)> {
 }
 
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn check(text: &str, own: Value, copied: Value) {
     let folder = folder(&[("one.jsonl", text.to_owned())]);
     assert_eq!(counted(&folder.path().join("one.jsonl")), [(own, copied)], "{text}");

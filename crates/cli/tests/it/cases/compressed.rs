@@ -142,11 +142,11 @@ fn what_the_harness_says_in_the_users_place_is_not_the_last_instruction() {
     let records = std::fs::read_to_string(file).unwrap();
     let users = records.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let said = users.filter(|record| record["type"] == "user" && record["isMeta"] != true);
-    let words = said.filter_map(|record| match &record["message"]["content"] {
+    let mut words = said.filter_map(|record| match &record["message"]["content"] {
         Value::String(text) => Some(text.clone()),
         list => list.as_array()?.iter().find_map(|block| Some(block["text"].as_str()?.to_owned())),
     });
-    assert!(text.contains(words.last().unwrap().trim()), "{text}");
+    assert!(text.contains(words.next_back().unwrap().trim()), "{text}");
 }
 
 #[test]
