@@ -288,15 +288,19 @@ fn spans_are_requests_and_requests_are_written_as_spans() {
     let written = support::run(&["export", "--otlp", TRAFFIC]);
     assert_eq!(
         written.err,
-        "note: 3 requests and 0 calls of tools in 1 session, by the conventions 1.41.0\n\
+        "note: 3 requests and 0 calls of tools in 1 session, 5,847 bytes, by the conventions 1.41.0\n\
          note: 3 requests without a time in the source: `afterimage.time` says what stands in its \
          place\n"
     );
     check_text("export-otlp.json", &written.out);
     let lines = support::run(&["export", "--otlp", "--lines", HARBOUR]);
+    let said = lines.err.replace(',', "");
     assert_eq!(
-        lines.err,
-        "note: 7 requests and 8 calls of tools in 1 session, by the conventions 1.41.0\n"
+        said,
+        format!(
+            "note: 7 requests and 8 calls of tools in 1 session {} bytes by the conventions 1.41.0\n",
+            lines.out.len()
+        )
     );
     check_text("export-otlp-harbour.jsonl", &lines.out);
     let scratch = tempfile::tempdir().unwrap();
