@@ -321,6 +321,17 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     }
 }
 
+/// Waits until a file is there.
+fn wait_for(file: &Path) {
+    for _ in 0..6_000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} did not come", file.display());
+}
+
 #[test]
 fn what_a_killed_program_leaves_is_recognised() {
     let scratch = tempfile::tempdir().unwrap();
@@ -335,12 +346,7 @@ fn what_a_killed_program_leaves_is_recognised() {
         .unwrap();
     let mut input = program.stdin.take().unwrap();
     input.write_all(b"{\"role\":\"user\",\"content\":\"one\"}\n").unwrap();
-    for _ in 0..1_000 {
-        if path.join("making/0001/0001/segments.rec").exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_for(&path.join("0001/0001/segments.rec"));
     // While it is being made it is not there yet, and nobody else writes to it.
     for args in [&["stats", name][..], &["archive", CHAT, "-o", name]] {
         let run = run(args);
@@ -376,12 +382,7 @@ fn interrupted(path: &Path, signal: &str) {
         .unwrap();
     let mut input = program.stdin.take().unwrap();
     input.write_all(b"{\"role\":\"user\",\"content\":\"one\"}\n").unwrap();
-    for _ in 0..1_000 {
-        if path.join("making/0001/0001/segments.rec").exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_for(&path.join("0001/0001/segments.rec"));
     let id = program.id().to_string();
     assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     assert!(!program.wait().unwrap().success());
