@@ -11,7 +11,7 @@ use super::{
     joining::{Joining, Part},
     parts::{self, Arguments, take_text, with_origin},
     recent::Recent,
-    sink::{REPEATED, Sink},
+    sink::{REPEATED, Sink, is_identity},
     starts::Starts,
 };
 use crate::{
@@ -224,8 +224,7 @@ impl ClaudeCodeReader {
 
     /// Whether the message of this record stood in the session before, under the same id and parent.
     fn is_repeated(&mut self, record: &Object, session: &str) -> bool {
-        // What stands in the place of a redacted id names nothing.
-        let id = record.get("uuid").and_then(Value::as_str).filter(|id| !id.contains(' '));
+        let id = record.get("uuid").and_then(Value::as_str).filter(|id| is_identity(id));
         let Some((id, message)) = id.zip(record.get("message")) else { return false };
         let parent = record.get("parentUuid").and_then(Value::as_str).unwrap_or_default();
         let said = format!("{session}\0{id}\0{parent}\0{message}");

@@ -153,10 +153,17 @@ formats! {
 }
 
 impl TranscriptFormat {
-    /// Whether the records of a file by line have ids or times of their own, so that a line which
-    /// stands in it twice is one record.
-    pub(super) const fn has_own_lines(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Codex | Self::Kimi | Self::Pi | Self::QwenCode)
+    /// Where the records of a file by line may have an id, so that a line which stands in it twice
+    /// is one record. Those of Codex have none: the same words may be said twice within a tick of
+    /// its clock, and a fork stamps all copies with one time.
+    pub(super) const fn record_ids(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode | Self::QwenCode => &["/uuid"],
+            // A result names the call that it answers.
+            Self::Kimi => &["/event/uuid", "/event/parentUuid", "/message/id"],
+            Self::Pi => &["/id"],
+            _ => &[],
+        }
     }
 
     /// The format with this name.

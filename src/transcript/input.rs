@@ -9,7 +9,7 @@ use super::{
     Decoder, ImportReport, Record, RecordedExchange, TranscriptFormat,
     lines::{Lines, is_blank},
     recent::Recent,
-    sink::{REPEATED, Sink},
+    sink::{REPEATED, Sink, is_identity},
     subagents,
 };
 use crate::{
@@ -200,11 +200,10 @@ impl<R: BufRead> Transcript<R> {
         }
     }
 
-    /// Whether a line with an id or a time stood in the file before.
+    /// Whether a line with an id of its own stood in the file before.
     fn is_repeated(&mut self, value: &Value, line: &[u8]) -> bool {
-        const NAMES: [&str; 4] = ["uuid", "id", "timestamp", "time"];
-        let is_named = || NAMES.iter().any(|name| value.get(name).is_some());
-        if !self.format.has_own_lines() || !is_named() {
+        let mut ids = self.format.record_ids().iter().filter_map(|path| value.pointer(path));
+        if !ids.any(|id| id.as_str().is_some_and(is_identity)) {
             return false;
         }
         let line = String::from_utf8_lossy(line.trim_ascii_end());

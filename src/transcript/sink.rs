@@ -45,6 +45,12 @@ const FILE_LENGTH: usize = 255;
 /// A record that stood in the file before.
 pub(super) const REPEATED: &str = "repeated record";
 
+/// Whether the id of a record tells it from others. What stands in the place of a redacted one names
+/// nothing.
+pub(super) fn is_identity(id: &str) -> bool {
+    !id.is_empty() && !id.contains(' ')
+}
+
 /// How deep a value within a frame may nest. Frames are written as JSON, in which what they hold
 /// stands some levels deeper, and are read again up to [`MAX_DEPTH`](crate::json::MAX_DEPTH).
 const LEVELS: usize = 100;

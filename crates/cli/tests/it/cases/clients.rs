@@ -237,6 +237,35 @@ fn a_record_that_stands_twice_counts_once() {
     }
 }
 
+/// The user says the same twice, and the model answers the same: two messages each.
+#[test]
+fn equal_lines_without_an_id_are_records_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let pi = |id: &str| {
+        vec![
+            r#"{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#
+                .to_owned(),
+            format!(
+                r#"{{"type":"message",{id}"timestamp":"2026-01-01T00:00:01.000Z","message":{{"role":"user","content":"On"}}}}"#
+            ),
+        ]
+    };
+    let codex = vec![
+        r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"s"}}"#.to_owned(),
+        r#"{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"On"}]}}"#.to_owned(),
+    ];
+    for (name, mut lines, messages) in [
+        ("named", pi(r#""id":"a","parentId":null,"#), 1),
+        ("unnamed", pi(""), 2),
+        ("redacted", pi(r#""id":"an id","#), 2),
+        ("codex", codex, 2),
+    ] {
+        lines.push(lines[1].clone());
+        let found = stats(&file(folder.path(), &format!("{name}.jsonl"), &lines));
+        assert_eq!(found["messages"], messages, "{name}");
+    }
+}
+
 #[test]
 fn agents_of_a_workflow_belong_to_their_session_as_file_and_as_folder() {
     let folder = tempfile::tempdir().unwrap();
