@@ -157,6 +157,9 @@ struct Before {
 /// message shares with the one before only what stands before the messages: it is broken where
 /// nothing was read. `time` reads the time of an exchange.
 ///
+/// A copy of another session's answer is among them: what it reports is true of its request. What it
+/// lost was paid for in that session.
+///
 /// Cost: O(n) over the exchanges, and a comparison of two requests for each that broke.
 ///
 /// # Errors
@@ -171,9 +174,7 @@ pub fn broken_caches(
     let mut broken = Vec::new();
     for exchange in recording.exchanges() {
         // Who was broken off before the provider said anything reports zeros.
-        let copied = exchange.copied.as_ref().and_then(|copied| copied.usage.as_ref());
-        let usage = exchange.usage.as_ref().or(copied);
-        let usage = usage.filter(|usage| usage.input.is_some_and(|of| of > 0));
+        let usage = exchange.figures().filter(|usage| usage.input.is_some_and(|of| of > 0));
         // Where a provider compacted the request first, the first run reads what was left, and the
         // last one leaves something else.
         let runs = usage.map(Usage::runs).unwrap_or_default();
@@ -201,8 +202,7 @@ pub fn broken_caches(
             next.lives = if read > 0 { next.lives.max(last.lives) } else { next.lives };
         }
         let lost = lost_tokens((&last.usage, last.model.as_deref()), first).unwrap_or(0);
-        // What a copy lost was paid for elsewhere.
-        if lost == 0 || exchange.copied.is_some() {
+        if lost == 0 {
             continue;
         }
         let after_ms = now.zip(last.time).and_then(|(now, was)| now.get().checked_sub(was.get()));

@@ -117,7 +117,9 @@ impl<W: io::Write> OtlpWriter<W> {
         for exchange in recording.exchanges() {
             sessions.entry(Arc::clone(&exchange.session)).or_default().exchanges.push(exchange);
         }
-        for reported in recording.reported().filter(|reported| !reported.is_listed) {
+        // A copy counts where it was made, and without its usage this one would say nothing.
+        let is_unlisted = |of: &ReportedExchange| !of.is_listed && of.copied.is_none();
+        for reported in recording.reported().filter(is_unlisted) {
             let session = Arc::clone(&reported.session);
             sessions.entry(session).or_default().unlisted.push(reported);
         }

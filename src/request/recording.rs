@@ -150,6 +150,11 @@ impl Exchange {
     pub fn answer(&self) -> Option<FrameSeq> {
         self.response.frames.first().copied()
     }
+
+    /// The usage as reported, wherever it counts.
+    pub fn figures(&self) -> Option<&Usage> {
+        self.copied.as_ref().map_or(self.usage.as_ref(), |copied| copied.usage.as_ref())
+    }
 }
 
 /// A session while it is read.

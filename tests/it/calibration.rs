@@ -86,7 +86,7 @@ fn each_exchange_is_predicted_from_the_one_before() {
         let counts = calibration.counts(recording).unwrap();
         assert_eq!(counts.len(), recording.exchanges().len());
         for (exchange, count) in recording.exchanges().iter().zip(counts) {
-            let Some(input) = exchange.usage.as_ref().and_then(|usage| usage.input) else {
+            let Some(input) = exchange.figures().and_then(|usage| usage.input) else {
                 continue;
             };
             let Some(count) = count else {
@@ -232,15 +232,19 @@ type Turn = (usize, &'static str, String);
 
 /// A session of pi; every text counts a quarter of its characters.
 fn session(turns: &[Turn]) -> Recording {
-    let mut lines = String::from(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}"#);
+    with_head(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/x"}"#, turns)
+}
+
+fn with_head(head: &str, turns: &[Turn]) -> Recording {
+    let mut lines = head.to_owned();
     for (characters, model, usage) in turns {
         let words = "word".repeat(characters / 4);
         let user = format!(r#"{{"role":"user","content":"{words}"}}"#);
         let model = if model.is_empty() { String::new() } else { format!(r#""model":"{model}","#) };
         let agent = format!(r#"{{"role":"assistant",{model}"content":"four","usage":{usage}}}"#);
         for message in [user, agent] {
-            write!(lines, "\n{{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{message}}}")
-                .unwrap();
+            let time = r#""timestamp":"2026-01-01T00:00:00.000Z""#;
+            write!(lines, "\n{{\"type\":\"message\",{time},\"message\":{message}}}").unwrap();
         }
     }
     let transcript = Transcript::new(lines.as_bytes()).unwrap();
@@ -362,6 +366,24 @@ fn usage_that_is_constant_or_doubled_by_a_proxy_is_refused() {
         matches!(some, RefusalReason::Scattered { .. } | RefusalReason::Slope { .. }),
         "{some}"
     );
+}
+
+#[test]
+fn what_a_copy_reports_serves_once() {
+    let planted = turns(&planted(60, 1_200_000, 20, 9_000, 5), |_, tokens| input(tokens));
+    let own = session(&planted);
+    let fork = with_head(
+        r#"{"type":"session","id":"fork","timestamp":"2026-01-02T00:00:00.000Z","cwd":"/x","parentSession":"/x/t_s.jsonl"}"#,
+        &planted,
+    );
+    assert!(fork.exchanges().iter().all(|of| of.copied.is_some() && of.usage.is_none()));
+    for recordings in [&[&own][..], &[&fork], &[&own, &fork], &[&fork, &own]] {
+        let mut builder = CalibrationBuilder::default();
+        recordings.iter().for_each(|recording| builder.add(recording).unwrap());
+        let calibration = builder.build();
+        assert_eq!(calibration.model("claude-test-1").unwrap().exchanges, 60);
+        assert_eq!(calibration.unreported(), 0);
+    }
 }
 
 #[test]
@@ -552,7 +574,7 @@ fn intervals_widen_with_the_distance_and_hold_there_too() {
             let Some(previous) = recording.previous(exchange.number) else { continue };
             let tokens = |number| recording.tokens(number).unwrap().total();
             let count = near[exchange.number - 1];
-            let input = exchange.usage.as_ref().and_then(|usage| usage.input);
+            let input = exchange.figures().and_then(|usage| usage.input);
             let Some((count, input)) = count.zip(input) else { continue };
             let is_other = recording.exchanges()[previous - 1].model != exchange.model;
             if is_other || tokens(exchange.number) * 2 >= tokens(previous) {

@@ -1,17 +1,21 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 
 use super::{
     Calibration, ModelCalibration, ReportedRequest, SessionReport, UncalibratedModel,
-    sample::{LeftOut, Sample, samples},
+    sample::{KindCounts, LeftOut, Sample, samples},
 };
 use crate::{Error, ErrorKind, Result, request::Recording};
 
 /// Fits one calibration to several recordings, which need not be there together.
 ///
 /// Sessions of a model are fitted together, whatever recording they are of. A session that two
-/// recordings hold, as where one is a copy of the other's beginning, counts once.
+/// recordings hold, as where one is a copy of the other's beginning, counts once. So does an answer
+/// that a fork copied.
 #[derive(Debug, Default)]
 pub struct CalibrationBuilder {
     base: Option<Arc<str>>,
@@ -20,6 +24,8 @@ pub struct CalibrationBuilder {
     sessions: IndexMap<(usize, Arc<str>, Arc<str>), SessionReport>,
     /// The sessions so far, by how they begin, with the recording that they were first seen in.
     known: HashMap<Beginning, usize>,
+    /// The samples so far, with whether one is a copy: the answer may be there in its own session.
+    taken: HashMap<(Arc<str>, u64, KindCounts), bool>,
     left_out: LeftOut,
 }
 
@@ -92,7 +98,16 @@ impl CalibrationBuilder {
             // What a copy repeats is known.
             if first == number || request > of.last.request {
                 of.last = report;
-                self.samples.push(sample);
+                let is_known = match self.taken.entry((model, report.reported, report.counts)) {
+                    Entry::Occupied(of) => *of.get() || sample.is_copy,
+                    Entry::Vacant(of) => {
+                        of.insert(sample.is_copy);
+                        false
+                    }
+                };
+                if !is_known {
+                    self.samples.push(sample);
+                }
             }
         }
         Ok(())

@@ -56,6 +56,8 @@ pub(super) struct Sample {
     pub(super) request: u64,
     pub(super) counts: KindCounts,
     pub(super) reported: u64,
+    /// Whether the answer is a copy of another session's.
+    pub(super) is_copy: bool,
 }
 
 impl Sample {
@@ -93,15 +95,17 @@ pub(super) fn samples(recording: &Recording, number: usize) -> Result<(Vec<Sampl
             request: exchange.number as u64,
             counts,
             reported,
+            is_copy: exchange.copied.is_some(),
         });
     }
     Ok((samples, left_out))
 }
 
 /// The input that was reported, where it was and can be read. No request has no tokens; one that the
-/// provider compacted reports the sum of several runs, and none of them is of its text.
+/// provider compacted reports the sum of several runs, and none of them is of its text. What a copy
+/// reports is true of its request too.
 pub(super) fn reported_input(exchange: &Exchange) -> Option<u64> {
-    let usage = exchange.usage.as_ref().filter(|usage| usage.iterations.is_empty())?;
+    let usage = exchange.figures().filter(|usage| usage.iterations.is_empty())?;
     usage.input.filter(|input| *input > 0)
 }
 

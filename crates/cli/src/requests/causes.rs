@@ -12,13 +12,19 @@ use afterimage::{
 
 use crate::sessions;
 
-/// The broken caches of a recording, by the numbers of their requests.
+/// The broken caches of a recording, by the numbers of their requests. What a copy lost was paid for
+/// in the session that it was copied from.
 pub(crate) struct BrokenCaches(BTreeMap<usize, BrokenCache>);
 
 impl BrokenCaches {
     pub(crate) fn of(recording: &Recording) -> afterimage::Result<Self> {
         let time = |text: &str| sessions::written(text).map(Millis::new);
-        let broken = broken_caches(recording, time)?.into_iter();
+        let is_own = |broken: &BrokenCache| {
+            let exchange =
+                broken.request.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+            exchange.is_some_and(|exchange| exchange.copied.is_none())
+        };
+        let broken = broken_caches(recording, time)?.into_iter().filter(is_own);
         Ok(Self(broken.map(|broken| (broken.request, broken)).collect()))
     }
 

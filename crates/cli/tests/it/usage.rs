@@ -289,16 +289,24 @@ fn sums_equal_those_computed_independently_from_the_raw_file() {
             let stats: Value = serde_json::from_str(&run.out).unwrap();
             let usage = &stats["usage"];
             let expected = raw(&file);
-            let found = stated(&usage["total"]);
+            let own = stated(&usage["total"]);
+            // A fork holds answers that count in the session that it was copied from: pi's recording
+            // is older than its own header, which names that session.
+            let copied = usage["copied"].as_object().into_iter().flat_map(|of| of.values());
+            let found = copied.map(stated).fold(Sums(own.0, own.1), |mut sums, of| {
+                sums.add(of.0, &of.1.into());
+                sums
+            });
             assert_eq!(found.0, expected.0, "{}", file.display());
             // Floats are added up on this side.
             assert!((found.1 - expected.1).abs() < 1e-9, "{}: {found:?}", file.display());
-            with_usage += u64::from(usage["total"]["withUsage"] != 0);
+            with_usage += u64::from(found.0[0] != 0);
             // The parts come to the whole.
             for parts in ["byModel", "bySession"].map(|key| &usage[key]) {
                 let Some(parts) = parts.as_object() else { continue };
-                let input: u64 = parts.values().map(|part| part["input"].as_u64().unwrap_or(0)).sum();
-                assert_eq!(input, found.0[0], "{}", file.display());
+                let input: u64 =
+                    parts.values().map(|part| part["input"].as_u64().unwrap_or(0)).sum();
+                assert_eq!(input, own.0[0], "{}", file.display());
             }
         }
     }
@@ -394,8 +402,14 @@ fn prices_are_data_and_what_has_none_is_told() {
 #[test]
 fn computed_costs_are_those_that_a_client_computed() {
     let Some(file) = data::recording("B-anthropic/pi/before-compaction.jsonl") else { return };
+    // Its answers are copies, which cost nothing here, as long as its header names their session.
+    let text = fs::read_to_string(file).unwrap().replacen("branchedFrom", "formerly", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session.jsonl");
+    fs::write(&file, text).unwrap();
     let stats = run(&["stats", "--json", "--tokenizer", "chars4", file.to_str().unwrap()]);
     let stats: Value = serde_json::from_str(&stats.out).unwrap();
+    assert!(stats["price"]["total"]["amount"].is_string(), "{stats}");
     assert_eq!(stats["usage"]["total"]["cost"][0], stats["price"]["total"]);
     assert_eq!(stats["price"]["partial"], false);
 }
@@ -492,5 +506,8 @@ fn a_broken_cache_says_what_it_cost_and_why() {
     ];
     assert_eq!(found, expected);
     let page = out(&["requests", "--broken", file]);
-    assert!(page.contains("time to live") && page.contains("2 broken caches"), "{page}");
+    assert!(
+        page.contains("the cache keeps nothing for so long") && page.contains("2 broken caches"),
+        "{page}"
+    );
 }
