@@ -65,6 +65,24 @@ const EDITS: [&str; 21] = [
 /// What says that the call writes the file as a whole.
 const WHOLE: [&str; 5] = ["content", "contents", "file_text", "text", "data"];
 
+/// The tools and the verbs of editors that change a file, and the tools that write one as a whole,
+/// where no other argument says so: see [`plain_name`].
+const EDITORS: [&str; 11] = [
+    "edit",
+    "multiedit",
+    "editfile",
+    "fileedit",
+    "notebookedit",
+    "replace",
+    "strreplace",
+    "searchreplace",
+    "applydiff",
+    "insert",
+    "undoedit",
+];
+const WRITERS: [&str; 6] =
+    ["write", "writefile", "writetofile", "filewrite", "create", "createfile"];
+
 /// A call, read.
 #[derive(Debug, Default)]
 pub(super) struct Action {
@@ -186,10 +204,15 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
             let named = tool.to_ascii_lowercase();
             let is = |words: &[&str]| words.iter().any(|word| named.contains(word));
             let verb = command.as_deref().unwrap_or_default();
+            let (tool, verb_name) = (plain_name(tool), plain_name(verb));
+            let named_in =
+                |names: &[&str]| names.iter().any(|name| tool == *name || verb_name == *name);
             let touch = if has(&EDITS) {
                 Touch::Changed
-            } else if verb == "create" || has(&WHOLE) && !is(&["search", "grep", "find"]) {
+            } else if has(&WHOLE) && !is(&["search", "grep", "find"]) || named_in(&WRITERS) {
                 Touch::Written
+            } else if named_in(&EDITORS) {
+                Touch::Changed
             } else if is(&["delete", "remove"]) {
                 Touch::Deleted
             } else {
@@ -240,6 +263,14 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
                 && EDITS.iter().any(|key| value.get(key).is_some());
         }
     }
+}
+
+/// The last part of a tool's name, in lower case and without the signs between its words:
+/// `mcp__fs__edit_file` is `editfile`.
+fn plain_name(tool: &str) -> String {
+    let last = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
+    let last = last.rsplit_once("__").map_or(last, |(_, last)| last);
+    last.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// The command in the arguments of a call.
