@@ -103,8 +103,7 @@ fn what_must_stand_stands_in_summaries_and_in_windows() {
         let KeptState { kept, of } = found;
         println!("{name}: {kept:?} of {of:?}: rules, open steps, files, first messages");
         assert_eq!(kept[1..], of[1..], "{name}");
-        // A log of plain text has no rules of the user's: those of the task are quotes.
-        assert!(kept[0] * 100 >= of[0] * 97, "{name}");
+        assert!(kept[0] * 100 >= of[0] * 98, "{name}");
         assert!(sessions.is_empty() || of[0] > 10 && of[3] > 20, "{name}");
     }
 }
