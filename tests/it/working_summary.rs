@@ -99,8 +99,12 @@ fn words_behind_an_output_are_the_users() {
     let said = "<returncode>0</returncode>\n<output>\na.py\n</output>\n\
         By the way: never touch the core of k3.";
     let session = [User("Look."), Agent("I look.\n```bash\nls\n```"), User(said), Agent("Done.")];
-    assert_eq!(rules(&session), ["By the way: never touch the core of k3."]);
-    assert!(summary(&session, 400).contains("never touch the core of k3"));
+    // Nobody knows who speaks in a log of plain text: the words stand as a quote, and are no rule.
+    assert_eq!(rules(&session), [""; 0]);
+    let text = summary(&session, 400);
+    assert!(!text.contains("Rules:"), "{text}");
+    let said = section(&text, "Last in the user's place:");
+    assert_eq!(said, [" By the way: never touch the core of k3."], "{text}");
 }
 
 #[test]
@@ -423,7 +427,9 @@ fn what_was_done_since_is_no_last_error() {
     ];
     let text = summary(&fails.into_iter().chain(edit).collect::<Vec<_>>(), 300);
     assert!(
-        text.contains("shut(lock: 3) (before the last change):\nError: lock 3 leaks"),
+        text.contains(
+            "Last error:\n shut(lock: 3) (before the last change):\n Error: lock 3 leaks"
+        ),
         "{text}"
     );
 }
