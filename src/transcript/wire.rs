@@ -13,7 +13,7 @@ use super::{
     exchange::{self, Exchange},
     interaction::Interaction,
     items, joining,
-    recorded::RecordedExchange,
+    recorded::{Asked, RecordedExchange},
     request_body::ReadBodies,
     request_prints::{RequestPrints, operator_messages},
     responses,
@@ -137,11 +137,7 @@ impl WireReader {
                 self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
-        let base = match (&asked.previous, &asked.conversation) {
-            (Some(previous), _) => self.responses.get(&**previous).copied(),
-            (None, Some(kept)) => self.kept.get(kept).copied(),
-            (None, None) => None,
-        };
+        let base = self.base_of(&asked);
         let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
         let hashes = self.threads.hashes(&messages);
         let operator = operator_messages(api, messages.iter().map(|message| &**message));
@@ -214,6 +210,15 @@ impl WireReader {
                 known.remove(0);
             }
             known.push(index);
+        }
+    }
+
+    /// The thread that a request goes on from by name.
+    fn base_of(&self, asked: &Asked) -> Option<ThreadId> {
+        match (&asked.previous, &asked.conversation) {
+            (Some(previous), _) => self.responses.get(&**previous).copied(),
+            (None, Some(kept)) => self.kept.get(kept).copied(),
+            (None, None) => None,
         }
     }
 

@@ -43,6 +43,7 @@ fn an_otlp_session_of_calls_without_messages_is_exported_by_its_name() {
 
 #[test]
 fn spans_of_new_messages_are_smaller_and_read_back_as_the_same_requests() {
+    const WORDS: &str = "The tide is low and the berth is free, so nothing has to wait.";
     let scratch = tempfile::tempdir().unwrap();
     let of = |name: &str, file: &str, more: &[&str]| {
         let written = run(&[&["export", "--otlp"], more, &[file]].concat());
@@ -53,7 +54,6 @@ fn spans_of_new_messages_are_smaller_and_read_back_as_the_same_requests() {
         fs::write(&path, &written.out).unwrap();
         (written.out.len(), path.to_str().unwrap().to_owned())
     };
-    const WORDS: &str = "The tide is low and the berth is free, so nothing has to wait.";
     let mut turns = vec![serde_json::json!({"role": "user", "content": "Move berth 7."})];
     for turn in 0..40 {
         turns.push(

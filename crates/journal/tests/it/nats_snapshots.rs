@@ -218,7 +218,7 @@ fn a_snapshot_of_events_that_the_log_lost_is_replaced_by_an_older_one() {
             append(&journal, &session, &n.to_string()).await;
         }
         write(&journal, &session, 8, "of what was lost").await;
-        let context = jetstream::new(client_of(server).await);
+        let context = jetstream::new(client_of(&server).await);
         let stream = context.get_stream("afterimage_events").await.unwrap();
         for position in 7..=10 {
             stream.delete_message(position).await.unwrap();
@@ -325,7 +325,7 @@ fn an_object_that_goes_away_while_it_is_read_leads_to_the_snapshot_that_replaced
         append(&journal, &session, "two").await;
         let text = noise(1_500_000);
         write(&journal, &session, 1, &text).await;
-        let context = jetstream::new(client_of(server).await);
+        let context = jetstream::new(client_of(&server).await);
         let objects = context.get_object_store("afterimage_snapshots").await.unwrap();
         let object = objects.list().await.unwrap().next().await.unwrap().unwrap();
         // A reader that begins now waits for parts that never come.
@@ -372,7 +372,7 @@ fn a_large_snapshot_whose_future_is_dropped_leaves_no_parts_behind() {
 fn a_bucket_that_somebody_made_keeps_its_settings_and_is_warned_of() {
     run!({
         let server = Server::shared();
-        let context = jetstream::new(client_of(server).await);
+        let context = jetstream::new(client_of(&server).await);
         let made = jetstream::kv::Config {
             bucket: "afterimage_snapshots".to_owned(),
             description: "made by hand".to_owned(),

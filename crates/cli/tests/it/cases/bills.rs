@@ -1,5 +1,10 @@
 //! What sessions cost: forks, copies, usage in odd places, prices.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that fails"
+)]
 
 use std::{fs, path::Path};
 
@@ -38,7 +43,6 @@ fn counted(path: &Path) -> Vec<(Value, Value)> {
 }
 
 #[track_caller]
-#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn check(text: &str, own: Value, copied: Value) {
     let folder = folder(&[("one.jsonl", text.to_owned())]);
     assert_eq!(counted(&folder.path().join("one.jsonl")), [(own, copied)], "{text}");
