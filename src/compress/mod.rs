@@ -51,9 +51,10 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
+#[cfg(feature = "checkpoint")]
+pub(crate) use ledger::{Chronicle, Happened, Touched};
 pub(crate) use ledger::{
-    Chronicle, ContextTexts, FileRead, Happened, LineRange, Touched, brief, command_subject,
-    is_failure, rules, worth_keeping,
+    ContextTexts, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;

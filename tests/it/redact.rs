@@ -421,7 +421,7 @@ fn keys_of_every_issuer_are_found_in_every_surrounding() {
     for around in SURROUNDINGS {
         for key in issued(&mut letters) {
             for text in forms(&around.replace("{}", &key)) {
-                assert_taken_out(&key, &text);
+                assert_taken_out(key, &text);
             }
         }
     }
@@ -505,6 +505,7 @@ fn what_stands_beside_a_password_tells_it() {
         (token, &format!("{{\"name\":\"X-Api-Key\",\"value\":\"{token}\"}}")),
         ("tide-7-calm", "- name: DB_PASSWORD\n  value: tide-7-calm"),
         ("swordfish", "CREATE USER ada IDENTIFIED BY 'swordfish'"),
+        ("tide7calm", "GRANT ALL ON harbour.* TO ada IDENTIFIED BY tide7calm;"),
         ("swordfish", "ALTER ROLE ada WITH PASSWORD 'swordfish'"),
         ("swordfish", "Secret(\"swordfish\")"),
         ("tide-7-calm", " user     | ada\n password | tide-7-calm\n"),
@@ -569,6 +570,30 @@ fn events_with_other_line_ends_and_on_several_lines_are_joined() {
             );
             assert_eq!(kept.matches(ends).count(), stream.matches(ends).count());
         }
+    }
+}
+
+#[test]
+fn prose_that_identifies_something_is_no_password() {
+    for text in [
+        "Each record is identified by its number and a version.",
+        "identified by node_index_v2 in the graph",
+        "Users are identified as\nguests until they log in.",
+    ] {
+        assert_eq!(kept(text), text);
+    }
+}
+
+#[test]
+fn the_key_of_a_bot_is_found_in_its_address() {
+    let key = "7140728390:AAXi5tfMGLNPlw7l8mtDEJGwqCsxUMyWCEq";
+    for text in [
+        format!("https://api.telegram.example/bot{key}/getMe"),
+        format!("https://api.telegram.example/file/bot{key}/a.png"),
+        format!("bot{key}"),
+        format!("TOKEN_{key}"),
+    ] {
+        assert_taken_out(key, &text);
     }
 }
 

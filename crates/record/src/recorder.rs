@@ -143,6 +143,7 @@ enum Note {
     /// The thread that packs requests ended before its time.
     PackerFailed,
     /// What is to be told.
+    #[cfg(feature = "wire")]
     Tell(String),
     /// A caller's [`Redact`] panicked, at this place.
     RedactPanicked(String),
@@ -257,6 +258,7 @@ impl Recorder {
     }
 
     /// Tells the function that was given. O(1).
+    #[cfg(feature = "wire")]
     pub(crate) fn tell(&self, text: String) {
         self.line.send(Note::Tell(text));
     }

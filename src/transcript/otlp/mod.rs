@@ -16,7 +16,6 @@ mod span;
 mod twice;
 mod vercel;
 
-#[cfg(feature = "record")]
 pub(super) use self::any_value::rfc3339;
 
 use std::collections::{HashMap, HashSet};

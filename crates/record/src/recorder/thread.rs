@@ -175,6 +175,7 @@ impl Thread {
             }
             Note::SyncingFailed => self.sync_without_thread(),
             Note::PackerFailed => self.packer_failed(),
+            #[cfg(feature = "wire")]
             Note::Tell(text) => (self.calls.tell)(&text),
             Note::RedactPanicked(place) => (self.calls.tell)(&format!(
                 "the redaction panicked at {place}; what it cannot redact is left out"
