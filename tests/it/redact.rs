@@ -421,7 +421,7 @@ fn keys_of_every_issuer_are_found_in_every_surrounding() {
     for around in SURROUNDINGS {
         for key in issued(&mut letters) {
             for text in forms(&around.replace("{}", &key)) {
-                assert_taken_out(key, &text);
+                assert_taken_out(&key, &text);
             }
         }
     }
