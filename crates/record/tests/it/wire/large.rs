@@ -61,7 +61,7 @@ fn peak(process: u32) -> Option<u64> {
 }
 
 #[test]
-#[ignore = "two gigabytes pass: `.ci/run` has a step of its own for it"]
+#[ignore = "two gigabytes pass: `scripts/nightly gigabyte` runs it"]
 fn a_gigabyte_passes_both_ways_in_flat_memory() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = format!("http://{}", listener.local_addr().unwrap());
