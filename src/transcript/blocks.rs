@@ -2,8 +2,8 @@
 
 use super::{
     chat,
-    parts::{self, take_text, with_origin},
-    sdk_parts,
+    parts::{self, with_origin},
+    sdk_parts, take,
 };
 use crate::{
     id::FacetType,
@@ -15,11 +15,11 @@ use crate::{
 pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
-        "text" => match take_text(&mut block, "text") {
+        "text" => match take::text(&mut block, "text") {
             Some(text) => with_origin(parts::text(text_type.clone(), text), block.into()),
             None => parts::opaque("text", block.into()),
         },
-        "thinking" => match take_text(&mut block, "thinking") {
+        "thinking" => match take::text(&mut block, "thinking") {
             Some(text) => with_origin(parts::thought(text), block.into()),
             None => parts::opaque("thinking", block.into()),
         },
@@ -31,7 +31,7 @@ pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
         "image" | "image_url" | "input_image" | "computer_screenshot" => image(block),
         // The model reads the summary in the place of what came before.
         "compaction" if block.get("content").is_some_and(|text| text.as_str().is_some()) => {
-            let summary = take_text(&mut block, "content").unwrap_or_default();
+            let summary = take::text(&mut block, "content").unwrap_or_default();
             let facet = parts::text(FacetType::SUMMARY, summary);
             with_origin(facet.with_part(PartContent::Compaction), block.into())
         }
@@ -44,8 +44,8 @@ pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
 
 /// A call, with its arguments in the member `key`.
 fn call(mut block: Object, kind: &str, key: &str) -> Facet {
-    let id = take_text(&mut block, "id");
-    let name = take_text(&mut block, "name").unwrap_or_default();
+    let id = take::text(&mut block, "id");
+    let name = take::text(&mut block, "name").unwrap_or_default();
     let arguments = match block.shift_remove(key) {
         Some(Value::Null) => {
             block.put(key, Value::Null);
@@ -63,7 +63,7 @@ fn call(mut block: Object, kind: &str, key: &str) -> Facet {
 /// A result. What it holds besides plain text are its children, and `form` in its origin says
 /// what its content was: `parts` (a list), `json` (an object), `null` or `absent`.
 fn result(mut block: Object, kind: &str) -> Facet {
-    let call_id = take_text(&mut block, "tool_use_id");
+    let call_id = take::text(&mut block, "tool_use_id");
     let failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
     if failed {
         block.shift_remove("is_error");

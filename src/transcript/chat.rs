@@ -5,6 +5,7 @@ use super::{
     parts::{self, Arguments, with_origin},
     sdk_parts,
     sink::Sink,
+    take,
 };
 use crate::{
     id::FacetType,
@@ -123,9 +124,9 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
         // Each part is a result, with its own id.
         content(body.unwrap_or_default(), &text_type, &mut draft);
     } else if is_result {
-        let call_id = object.shift_remove("tool_call_id");
+        let call_id = take::text_or_null(&mut object, "tool_call_id");
         let name = object.get("name").and_then(Value::as_str).map(str::to_owned);
-        result(body, call_id.as_ref().and_then(Value::as_str), name.as_deref(), &mut draft);
+        result(body, call_id.as_deref(), name.as_deref(), &mut draft);
     } else if let Some(body) = body {
         content(body, &text_type, &mut draft);
     } else {
@@ -208,26 +209,23 @@ pub(super) fn complete_result(
 /// An entry of `tool_calls`. inspect writes the name as `function`, and the arguments beside it.
 pub(super) fn tool_call(call: Value) -> Facet {
     let Value::Object(mut call) = call else { return parts::opaque("tool call", call) };
-    let id = call.shift_remove("id");
-    let (name, arguments, mut inner) = match call.shift_remove("function") {
-        Some(Value::Object(mut function)) => {
-            let name = function.shift_remove("name");
-            let arguments = function.shift_remove("arguments");
-            (name, arguments, function)
+    let id = take::text_or_null(&mut call, "id");
+    let name_in = |object: &mut Object| take::text_or_null(object, "name");
+    let (name, arguments, mut inner) = match take::object(&mut call, "function") {
+        Some(mut function) => {
+            (name_in(&mut function), function.shift_remove("arguments"), function)
         }
-        Some(name) => (Some(name), call.shift_remove("arguments"), Object::new()),
         // Custom tools: `{"type": "custom", "custom": {"name", "input"}}`.
-        None => match call.shift_remove("custom") {
-            Some(Value::Object(mut custom)) => {
-                let name = custom.shift_remove("name");
-                let input = custom.shift_remove("input");
-                (name, input, custom)
+        None => match take::object(&mut call, "custom") {
+            Some(mut custom) => (name_in(&mut custom), custom.shift_remove("input"), custom),
+            None => {
+                let name = take::text_or_null(&mut call, "function");
+                let name = name.or_else(|| name_in(&mut call));
+                (name, call.shift_remove("arguments"), Object::new())
             }
-            _ => (call.shift_remove("name"), call.shift_remove("arguments"), Object::new()),
         },
     };
-    let name = name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-    let facet = parts::call(id.as_ref().and_then(Value::as_str), &name, arguments.into());
+    let facet = parts::call(id.as_deref(), name.as_deref().unwrap_or_default(), arguments.into());
     if call.get("type").is_some_and(|kind| kind == &Value::from("function")) {
         call.shift_remove("type");
     }
@@ -240,9 +238,8 @@ pub(super) fn tool_call(call: Value) -> Facet {
 /// The legacy `function_call`, which has no id.
 fn function_call(call: Value) -> Facet {
     let Value::Object(mut call) = call else { return parts::opaque("function call", call) };
-    let name = call.shift_remove("name");
+    let name = take::text_or_null(&mut call, "name").unwrap_or_default();
     let arguments = Arguments::from(call.shift_remove("arguments"));
-    let name = name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut origin = call;
     origin.put("field", "function_call");
     with_origin(parts::call(None, &name, arguments), origin.into())

@@ -1,6 +1,6 @@
 //! The choices of a chat completion: the pieces of a stream, and what of several is one message.
 
-use super::sse::join;
+use super::{sse::join, take};
 use crate::json::{self, Object, ObjectExt, Value};
 
 /// The choices of a streamed completion, as far as they have come.
@@ -155,9 +155,7 @@ fn arguments_of(piece: &Object) -> Option<&str> {
 }
 
 fn as_assistant(message: &mut Object) {
-    if message.get("role").and_then(Value::as_str).is_none() {
-        message.put("role", "assistant");
-    }
+    take::default_role(message, "assistant");
 }
 
 /// The message that the choices of a completion are. Some providers put what a model says at once

@@ -9,10 +9,11 @@ use super::{
     draft::{CompactionRecord, FrameDraft, Replaced},
     forks,
     joining::{Joining, Part},
-    parts::{self, Arguments, take_text, with_origin},
+    parts::{self, Arguments, with_origin},
     recent::Recent,
     sink::{REPEATED, Sink, is_identity},
     starts::Starts,
+    take,
 };
 use crate::{
     id::FacetType,
@@ -115,9 +116,7 @@ impl ClaudeCodeReader {
         sink: &mut Sink,
     ) {
         let Some(Value::Object(mut message)) = record.shift_remove("message") else { return };
-        if message.get("role").and_then(Value::as_str).is_none() {
-            message.put("role", kind);
-        }
+        take::default_role(&mut message, kind);
         let id = message
             .get("id")
             .and_then(Value::as_str)
@@ -320,8 +319,8 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
 /// What the record says of the message: its time and its id, and the rest in the payload. The
 /// result in another form (`toolUseResult`) is not kept twice.
 fn describe(draft: &mut FrameDraft, mut record: Object) {
-    draft.timestamp = take_text(&mut record, "timestamp");
-    draft.uuid = take_text(&mut record, "uuid");
+    draft.timestamp = take::text(&mut record, "timestamp");
+    draft.uuid = take::text(&mut record, "uuid");
     if let Some(from) = record.get("forkedFrom").filter(|from| !from.is_null()) {
         draft.payload.put(forks::COPIED, forks::copied_from(from.str_at("sessionId")));
     }
@@ -333,8 +332,8 @@ fn describe(draft: &mut FrameDraft, mut record: Object) {
 
 /// Calls and results that are records of their own, in old files.
 fn bare_block(mut record: Object, kind: &str, line: u64) -> FrameDraft {
-    let id = take_text(&mut record, "id").or_else(|| take_text(&mut record, "tool_use_id"));
-    let name = take_text(&mut record, "name");
+    let id = take::text(&mut record, "id").or_else(|| take::text(&mut record, "tool_use_id"));
+    let name = take::text(&mut record, "name");
     let (source, facet) = if kind == "tool_use" {
         let arguments = match record.shift_remove("input") {
             None | Some(Value::Null) => Arguments::None,

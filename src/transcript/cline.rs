@@ -1,6 +1,6 @@
 //! Sessions of Cline: messages of the Messages API, with what the client says of each beside them.
 
-use super::{chat, parts::take_text, sink::Sink, take};
+use super::{chat, sink::Sink, take};
 use crate::json::{Object, ObjectExt, Value};
 
 /// Reads `{sessionId, messages: [message], system_prompt}`.
@@ -42,7 +42,7 @@ impl super::Decoder for ClineReader {
 
 fn message(mut message: Object, line: u64, sink: &mut Sink) {
     let time = message.shift_remove("ts").filter(|time| !time.is_null());
-    let id = take_text(&mut message, "id");
+    let id = take::text(&mut message, "id");
     let model = message.get("modelInfo").and_then(|model| model.str_at("id")).map(str::to_owned);
     message.put_some("model", model);
     if let Some(metrics) = message.shift_remove("metrics") {

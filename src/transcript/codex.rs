@@ -7,9 +7,9 @@ use super::{
     codex_turns::CodexTurns,
     draft::{CompactionRecord, FrameDraft},
     forks::RolloutFork,
-    items,
-    parts::{self, take_text},
+    items, parts,
     sink::Sink,
+    take,
 };
 use crate::{
     id::FacetType,
@@ -166,7 +166,7 @@ fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &m
         Some(Value::Array(items)) if !items.is_empty() => {
             summary.children = items.into_iter().flat_map(|item| replacement(item, line)).collect();
         }
-        _ => summary.content = take_text(&mut payload, "message").unwrap_or_default(),
+        _ => summary.content = take::text(&mut payload, "message").unwrap_or_default(),
     }
     if summary.content.is_empty() && summary.children.is_empty() {
         return sink.skip("compacted");

@@ -6,11 +6,13 @@ use super::{
     Api, Usage, api,
     body::Payload,
     choices,
+    context_edit::{AppliedEdit, ClearedPart},
     interaction::Interaction,
     recorded::Asked,
     request_body::{ReadBodies, ReadBody},
     responses,
     sse::{self, ErrorEvent, StreamedResponse},
+    take,
 };
 use crate::json::{self, Object, ObjectExt, Value};
 
@@ -40,6 +42,8 @@ pub(super) struct Exchange {
     /// Messages or items of the response; `None` if it failed.
     pub(super) reply: Option<Vec<Value>>,
     pub(super) reply_id: Option<String>,
+    /// What the provider cleared of the request before the model read it.
+    pub(super) cleared: Vec<ClearedPart>,
     /// The response that the request builds on, whether it is a warm-up.
     pub(super) asked: Asked,
     pub(super) model: Option<String>,
@@ -145,10 +149,16 @@ pub(super) fn read(
     }
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
     let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
+    let edits = response.as_ref().filter(|_| api == Api::Messages).map(AppliedEdit::of_answer);
+    let edits = edits.filter(|edits| !edits.is_empty());
+    let management = request.get("context_management");
+    let messages_of = || messages.iter().map(|message| &**message);
+    let cleared = edits.map(|edits| ClearedPart::of(&edits, management, messages_of()));
     let asked_several = request.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1);
     Ok(Exchange {
         api,
         line: interaction.line,
+        cleared: cleared.unwrap_or_default(),
         asked: Asked::of_members(api, &request),
         model: text("model").or_else(|| {
             if let Some(model) = api::hosted_model(&interaction.uri) {
@@ -274,9 +284,7 @@ impl Api {
         };
         match message {
             Some(Value::Object(mut message)) => {
-                if message.get("role").and_then(Value::as_str).is_none() {
-                    message.put("role", "assistant");
-                }
+                take::default_role(&mut message, "assistant");
                 vec![message.into()]
             }
             _ => Vec::new(),

@@ -6,7 +6,8 @@
 use super::{
     blocks, chat,
     draft::{CompactionRecord, FrameDraft},
-    parts::{self, Arguments, take_text, with_origin},
+    parts::{self, Arguments, with_origin},
+    take,
 };
 use crate::{
     id::FacetType,
@@ -104,7 +105,7 @@ pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value
             ..FrameDraft::record(Source::Agent, line)
         },
         kind if is_output(kind) => {
-            let id = take_text(&mut object, "call_id");
+            let id = take::text(&mut object, "call_id");
             let field = if object.contains_key("output") { "output" } else { "tools" };
             let output = object.shift_remove(field);
             let facet = outcome(id.as_deref(), None, field, output, &object);
@@ -135,7 +136,7 @@ fn reasoning(item: &mut Object) -> Vec<Facet> {
         };
         for part in std::mem::take(list) {
             let (text, mut origin) = match part {
-                Value::Object(mut part) => (take_text(&mut part, "text"), part),
+                Value::Object(mut part) => (take::text(&mut part, "text"), part),
                 Value::String(text) => (Some(text), Object::new()),
                 other => {
                     facets.push(parts::opaque(field, other));
@@ -161,7 +162,7 @@ fn reasoning(item: &mut Object) -> Vec<Facet> {
 /// A call, and its result where the item has it.
 fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
     let mut origin = Object::new();
-    let id = take_text(item, "call_id").or_else(|| {
+    let id = take::text(item, "call_id").or_else(|| {
         let id = item.get("id")?.as_str()?.to_owned();
         origin.put("idFrom", "id");
         Some(id)
@@ -224,7 +225,7 @@ fn outcome(
             if object.contains_key("type") {
                 origin.put("form", "part");
                 facet.children = vec![blocks::provider_part(object.into())];
-            } else if let Some(text) = take_text(&mut object, "content") {
+            } else if let Some(text) = take::text(&mut object, "content") {
                 facet.content = text;
                 origin.put("form", "content");
                 origin.put("beside", object);

@@ -58,6 +58,9 @@ impl Step {
     }
 }
 
+/// The members of a part of an answer that name it and its step.
+const PART_NAMES: [&str; 5] = ["type", "uuid", "stepUuid", "step", "turnId"];
+
 impl KimiReader {
     pub(super) fn is_line(value: &Value) -> bool {
         match value.str_at("type") {
@@ -141,6 +144,12 @@ impl KimiReader {
                 let facets = part(value, &FacetType::SPEECH);
                 let step = self.step(&event, time.as_deref(), line, bytes, sink);
                 step.message.facets.extend(facets);
+                // What is no name of the step or the part is kept.
+                let is_name = |key: &str, value: &Value| {
+                    PART_NAMES.contains(&key) && value.as_object().is_none()
+                };
+                event.retain(|key, value| !is_name(key, value));
+                step.message.payload.extend(event);
             }
             "tool.call" => {
                 let step = self.step(&event, time.as_deref(), line, bytes, sink);
@@ -178,7 +187,12 @@ impl KimiReader {
                 }
                 self.has_begun = begins;
             }
-            other => sink.skip(other),
+            other if other.starts_with("step.") => sink.skip(other),
+            other => {
+                let reason = format!("a loop event of type {other:?}");
+                record.put("event", event);
+                sink.unknown(line, reason, record.into());
+            }
         }
     }
 

@@ -102,6 +102,7 @@ pub use api::Api;
 pub use body_text::BodyText;
 pub use bytes::decoded;
 pub use context_edit::AppliedEdit;
+pub(crate) use context_edit::ClearedPart;
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;

@@ -40,7 +40,10 @@ impl super::Decoder for OpenCodeReader {
             };
             let parts = take::list(&mut message, "parts");
             match (take::object(&mut message, "info"), parts) {
-                (Some(info), Some(parts)) => self::message(info, parts, line, sink),
+                (Some(mut info), Some(parts)) => {
+                    info.put_some("record", (!message.is_empty()).then_some(message));
+                    self::message(info, parts, line, sink);
+                }
                 (info, parts) => {
                     message.put_some("info", info);
                     message.put_some("parts", parts.map(Value::Array));

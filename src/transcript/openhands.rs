@@ -89,8 +89,8 @@ fn session(events: Vec<Value>, line: u64, sink: &mut Sink) {
 struct History {
     /// The ids of the agent's actions that are calls.
     calls: HashSet<u64>,
-    /// The id of the response that was kept last: every event of one repeats it.
-    response: Option<String>,
+    /// The response that was kept last: every event of one repeats it.
+    response: Option<Value>,
 }
 
 impl History {
@@ -146,7 +146,13 @@ impl History {
     }
 
     fn observation(&mut self, mut event: Object, line: u64, sink: &mut Sink) {
-        let kind = event.get("observation").and_then(Value::as_str).unwrap_or("null").to_owned();
+        let kind = match event.get("observation") {
+            Some(Value::String(kind)) => kind.clone(),
+            None | Some(Value::Null) => "null".to_owned(),
+            Some(_) => {
+                return sink.unknown(line, "an observation without a name", event.into());
+            }
+        };
         if !is_answer(&kind) {
             return sink.skip(if kind == "null" { "null observation" } else { &kind });
         }
@@ -192,11 +198,16 @@ impl History {
         let mut draft = FrameDraft::record(source, line);
         draft.timestamp = take::text(event, "timestamp");
         let Some(metadata) = event.get("tool_call_metadata") else { return (draft, false) };
-        let id = metadata.get("model_response").and_then(|response| response.str_at("id"));
-        if id.is_some() && id == self.response.as_deref() {
+        let response = metadata.get("model_response").filter(|of| of.str_at("id").is_some());
+        let says_nothing_new = |said: &Object| {
+            said.iter().all(|(key, value)| {
+                self.response.as_ref().and_then(|kept| kept.get(key)) == Some(value)
+            })
+        };
+        if response.and_then(Value::as_object).is_some_and(says_nothing_new) {
             return (draft, true);
         }
-        self.response = id.map(str::to_owned);
+        self.response = response.cloned();
         let answer = metadata
             .get("model_response")
             .and_then(|response| response.pointer("/choices/0/message"));

@@ -5,7 +5,7 @@
 
 use crate::{
     id::FacetType,
-    json::{self, Object, Value},
+    json::{self, Value},
     veil::{Facet, Media, PartContent, PartSource, base64_len, data_url},
 };
 
@@ -165,18 +165,6 @@ pub(super) fn complete_result(
             *tool = name.map(Box::from);
         }
         *failed |= is_error;
-    }
-}
-
-/// Takes the member `key` where it is a string; anything else stays.
-pub(super) fn take_text(object: &mut Object, key: &str) -> Option<String> {
-    match object.get_mut(key) {
-        Some(Value::String(text)) => {
-            let text = std::mem::take(text);
-            object.shift_remove(key);
-            Some(text)
-        }
-        _ => None,
     }
 }
 

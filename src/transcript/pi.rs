@@ -7,7 +7,7 @@ use super::{
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
     forks,
-    parts::{self, take_text, with_origin},
+    parts::{self, with_origin},
     recent::Recent,
     sink::Sink,
     take,
@@ -203,7 +203,7 @@ impl super::Decoder for PiReader {
                     return sink.unknown(line, "a message without a role", record.into());
                 }
             },
-            "compaction" | "branch_summary" => match take_text(&mut record, "summary") {
+            "compaction" | "branch_summary" => match take::text(&mut record, "summary") {
                 Some(summary) => {
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
                     let compacted = (kind == "compaction").then(|| self.compacted(&record));
@@ -253,8 +253,8 @@ fn parent_of(header: &Object) -> Option<String> {
 
 /// The time of the entry, and what else it says, beside the message.
 fn described(mut draft: FrameDraft, mut record: Object) -> FrameDraft {
-    draft.timestamp = take_text(&mut record, "timestamp");
-    draft.uuid = take_text(&mut record, "id");
+    draft.timestamp = take::text(&mut record, "timestamp");
+    draft.uuid = take::text(&mut record, "id");
     if draft.is_message {
         record.shift_remove("type");
     }
@@ -290,8 +290,8 @@ fn message(mut message: Object, line: u64) -> FrameDraft {
 /// A message that is the result of a call.
 fn result(mut message: Object, line: u64) -> FrameDraft {
     let mut draft = FrameDraft::message(Source::Environment, line);
-    let id = take_text(&mut message, "toolCallId");
-    let name = take_text(&mut message, "toolName");
+    let id = take::text(&mut message, "toolCallId");
+    let name = take::text(&mut message, "toolName");
     let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
     let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
     let form = match message.shift_remove("content") {
@@ -323,7 +323,7 @@ fn bash(mut message: Object, line: u64) -> FrameDraft {
     let mut draft = FrameDraft::message(Source::User, line);
     let command = message.get("command").and_then(Value::as_str).unwrap_or_default();
     let mut text = format!("Ran `{command}`\n");
-    let output = take_text(&mut message, "output").unwrap_or_default();
+    let output = take::text(&mut message, "output").unwrap_or_default();
     let mut origin = Object::new();
     if output.is_empty() {
         text.push_str("(no output)");

@@ -40,16 +40,16 @@ impl QwenCodeReader {
         let skipped = format!("system/{subtype}");
         let is_compression = subtype == "chat_compression";
         let contents = match record.get_mut("systemPayload") {
-            Some(Value::Object(payload)) if is_compression => {
-                take::list(payload, "compressedHistory").unwrap_or_default()
-            }
-            _ => Vec::new(),
+            Some(Value::Object(payload)) if is_compression => payload.get_mut("compressedHistory"),
+            _ => None,
         };
-        if contents.is_empty() {
-            return sink.skip(&skipped);
-        }
+        let contents = match contents {
+            Some(Value::Array(contents)) if !contents.is_empty() => contents,
+            _ => return sink.skip(&skipped),
+        };
         let mut summary = Facet::new("", FacetType::SUMMARY, "");
-        summary.children = contents.into_iter().flat_map(quoted).collect();
+        // What a content says besides its parts stays with the record.
+        summary.children = contents.iter_mut().flat_map(quoted).collect();
         let told = CompactionRecord { summary: Some(summary), ..CompactionRecord::of("qwen-code") };
         let mut draft = FrameDraft::record(Source::Environment, line);
         draft.compacted = Some(told);
@@ -82,20 +82,22 @@ fn message(mut message: Object, line: u64) -> FrameDraft {
 
 /// The parts of a message that stood in the place of others. A call is quoted, since it is none any
 /// more.
-fn quoted(content: Value) -> Vec<Facet> {
+fn quoted(content: &mut Value) -> Vec<Facet> {
     let text_type = match content.str_at("role") {
         Some("model") => FacetType::SPEECH,
         _ => FacetType::EVENT,
     };
-    let Some(parts) = content.get("parts").and_then(Value::as_array) else {
-        return vec![parts::opaque("content", content)];
+    let parts = match content {
+        Value::Object(content) => take::list(content, "parts"),
+        _ => None,
     };
-    let quote = |value: &Value| match part(value.clone(), &text_type) {
-        facet if facet.call().is_some() => parts::opaque("functionCall", value.clone()),
-        facet if facet.is_result() => parts::opaque("functionResponse", value.clone()),
+    let Some(parts) = parts else { return vec![parts::opaque("content", content.take())] };
+    let quote = |value: Value| match part(value.clone(), &text_type) {
+        facet if facet.call().is_some() => parts::opaque("functionCall", value),
+        facet if facet.is_result() => parts::opaque("functionResponse", value),
         facet => facet,
     };
-    parts.iter().map(quote).collect()
+    parts.into_iter().map(quote).collect()
 }
 
 impl super::Decoder for QwenCodeReader {

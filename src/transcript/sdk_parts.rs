@@ -2,7 +2,8 @@
 
 use super::{
     chat, gemini_message,
-    parts::{self, take_text, with_origin},
+    parts::{self, with_origin},
+    take,
 };
 use crate::{
     id::FacetType,
@@ -21,7 +22,7 @@ pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
         }
         "toolRequest" | "frontendToolRequest" => goose_call(block),
         "toolResponse" => goose_result(block),
-        "reasoning" => match take_text(&mut block, "text") {
+        "reasoning" => match take::text(&mut block, "text") {
             Some(text) => Ok(with_origin(parts::thought(text), block.into())),
             None => Err(block),
         },
@@ -75,7 +76,7 @@ fn is_call(kind: &str) -> bool {
 
 /// A call with what came of it, where that is there.
 fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
-    let error = take_text(&mut block, "errorText");
+    let error = take::text(&mut block, "errorText");
     let failed = error.is_some();
     let output = ["output", "result"].iter().find_map(|key| block.shift_remove(key));
     let output = output.filter(|output| !output.is_null()).or(error.map(Value::from));
@@ -88,7 +89,7 @@ fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
 }
 
 fn call(mut block: Object) -> Facet {
-    let (id, name) = (take_text(&mut block, "toolCallId"), take_text(&mut block, "toolName"));
+    let (id, name) = (take::text(&mut block, "toolCallId"), take::text(&mut block, "toolName"));
     let input = ["input", "args", "rawInput"].iter().find_map(|key| block.shift_remove(key));
     block.shift_remove("type");
     let call = parts::call(id.as_deref(), &name.unwrap_or_default(), input.into());
@@ -97,7 +98,7 @@ fn call(mut block: Object) -> Facet {
 
 /// A result; `block` is what its part has besides the output.
 fn result(mut block: Object, output: Option<Value>, failed: bool) -> Facet {
-    let (id, name) = (take_text(&mut block, "toolCallId"), take_text(&mut block, "toolName"));
+    let (id, name) = (take::text(&mut block, "toolCallId"), take::text(&mut block, "toolName"));
     block.shift_remove("type");
     let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
     let mut shown = output.unwrap_or_default();
@@ -136,7 +137,7 @@ fn goose_call(mut block: Object) -> Result<Facet, Object> {
         block.put("toolCall", outer);
         return Err(block);
     };
-    let (id, name) = (take_text(&mut block, "id"), take_text(&mut inner, "name"));
+    let (id, name) = (take::text(&mut block, "id"), take::text(&mut inner, "name"));
     let arguments = inner.shift_remove("arguments");
     block.shift_remove("type");
     for rest in [outer, inner] {

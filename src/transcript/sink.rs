@@ -22,8 +22,8 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{ObjectExt, Value},
     veil::{
-        Branch, Compaction, ContextEdit, Facet, FacetOp, Frame, Imported, PartContent, Source,
-        SubagentStart, without,
+        Branch, Compaction, ContextEdit, Facet, FacetChange, FacetOp, Frame, Imported, PartContent,
+        Source, SubagentStart, without,
     },
 };
 
@@ -149,6 +149,26 @@ impl Sink {
         push(self);
         let is_one = self.sequence > before && self.bundle.is_none();
         is_one.then(|| (self.sequence - 1).into())
+    }
+
+    /// The facets that a frame adds which was not given out yet.
+    pub(super) fn facets_of(&self, frame: FrameSeq) -> Option<Vec<Facet>> {
+        let at = self.ready.binary_search_by_key(&frame, |record| record.frame.sequence).ok()?;
+        let added = self.ready.get(at)?.frame.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(Facet::clone(facet)),
+            _ => None,
+        });
+        Some(added.collect())
+    }
+
+    /// Has a frame which was not given out yet tell that earlier ones are read as these facets.
+    pub(super) fn tell_edit(&mut self, told_at: FrameSeq, frames: Vec<(FrameSeq, Vec<Facet>)>) {
+        let at = self.ready.binary_search_by_key(&told_at, |record| record.frame.sequence);
+        if let Some(record) = at.ok().and_then(|at| self.ready.get_mut(at))
+            && !frames.is_empty()
+        {
+            record.frame.events.push(ContextEdit::event(frames));
+        }
     }
 
     /// Tells of a session where a branch begins; the ranges of frames that are outside of it.

@@ -3,7 +3,7 @@
 //! A stream that broke off gives what had come so far, and says so; one that gave nothing but an
 //! error gives nothing.
 
-use super::{choices::StreamedChoices, parts::take_text};
+use super::{choices::StreamedChoices, take};
 use crate::json::{self, Object, ObjectExt, Value, object};
 
 /// A response that was put together from a stream.
@@ -230,7 +230,7 @@ impl Block {
     fn add(&mut self, mut delta: Object) {
         let kind = delta.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         if kind == "input_json_delta" {
-            self.input.push_str(&take_text(&mut delta, "partial_json").unwrap_or_default());
+            self.input.push_str(&take::text(&mut delta, "partial_json").unwrap_or_default());
         } else if let Some(citation) = delta.shift_remove("citation") {
             match self.whole.get_mut("citations") {
                 Some(Value::Array(citations)) => citations.push(citation),

@@ -2,7 +2,7 @@
 //! not stays where it is, so that it is kept with the rest.
 
 use super::sink::Sink;
-use crate::json::{Object, Value};
+use crate::json::{Object, ObjectExt, Value};
 
 pub(super) fn list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     let Value::Array(list) = object.get_mut(key)? else { return None };
@@ -37,6 +37,24 @@ pub(super) fn text(object: &mut Object, key: &str) -> Option<String> {
     let text = std::mem::take(text);
     object.shift_remove(key);
     Some(text)
+}
+
+/// As [`text`]; a null is taken out for none.
+pub(super) fn text_or_null(object: &mut Object, key: &str) -> Option<String> {
+    if object.get(key).is_some_and(Value::is_null) {
+        object.shift_remove(key);
+    }
+    text(object, key)
+}
+
+/// Gives a message this role where it states none; what it states that is no text stays beside it.
+pub(super) fn default_role(message: &mut Object, role: &str) {
+    let stated = message.get("role");
+    if stated.is_none_or(|stated| stated.as_str().is_none()) {
+        let stated = stated.filter(|stated| !stated.is_null()).cloned();
+        message.put("role", role);
+        message.put_some("statedRole", stated);
+    }
 }
 
 #[cfg(test)]

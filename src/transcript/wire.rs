@@ -3,12 +3,12 @@
 //! A conversation is its last request and the response to it, and becomes a session.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
 use super::{
-    Api, chat,
+    Api, ClearedPart, chat,
     echo::Echo,
     exchange::{self, Exchange},
     interaction::Interaction,
@@ -20,7 +20,10 @@ use super::{
     sink::Sink,
     threads::{self, Budget, MessageHash, Print, ThreadId, Threads},
 };
-use crate::json::{Object, ObjectExt, Value};
+use crate::{
+    id::FrameSeq,
+    json::{Object, ObjectExt, Value},
+};
 
 /// How many earlier threads a request is looked for in, besides its own messages: a retry, or what
 /// follows a response, is next to it.
@@ -53,7 +56,12 @@ pub(super) struct WireReader {
     taken: HashSet<(String, Print)>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
     outcomes: HashMap<String, Value>,
+    /// What the provider cleared of the requests of a conversation, from the first of which it did on.
+    cleared: HashMap<usize, ClearedRequests>,
 }
+
+/// The messages of answered requests by their number, with what was cleared of them.
+type ClearedRequests = BTreeMap<usize, (Print, Vec<ClearedPart>)>;
 
 /// What the last request of a conversation holds, and the response to it.
 struct Conversation {
@@ -122,7 +130,8 @@ impl WireReader {
             }
         };
         let recorded = sink.keeps_exchanges().then(|| recorded(interaction, &exchange, sink));
-        let Exchange { api, line, system, messages, reply, reply_id, asked, .. } = exchange;
+        let Exchange { api, line, system, messages, reply, reply_id, asked, cleared, .. } =
+            exchange;
         let has_system = system.is_some();
         let is_failed = reply.is_none();
         if is_failed {
@@ -173,6 +182,10 @@ impl WireReader {
             own.into_iter().rev().chain(of_base).find_map(|print| self.ends.remove(&(api, print)));
         let continued = continued.or(with_other_operator);
         let index = continued.unwrap_or(self.conversations.len());
+        if !is_failed && (!cleared.is_empty() || self.cleared.contains_key(&index)) {
+            let requests = self.cleared.entry(index).or_default();
+            requests.insert(request.len(), (request, cleared));
+        }
         if let Some(exchange) = recorded {
             let end = Some(after_operator).filter(|_| !request.is_empty());
             self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
@@ -282,7 +295,7 @@ impl WireReader {
     /// The same beside other sessions: where this conversation is several sessions, the later ones
     /// get numbers that lead to no name of another.
     pub(super) fn give_beside(self, is_taken: impl Fn(&str) -> bool, sink: &mut Sink) {
-        let Self { name, conversations, exchanges, mut threads, outcomes, .. } = self;
+        let Self { name, conversations, exchanges, mut threads, outcomes, mut cleared, .. } = self;
         let mut budget = REPEATED;
         let mut numbers = 2_u64..;
         let mut taken: Vec<Vec<Taken>> = Vec::new();
@@ -314,7 +327,8 @@ impl WireReader {
                 let reason = "begins as another session does, with too much to repeat";
                 sink.unknown(line, reason, shared.into());
             }
-            let last = if taken.is_empty() {
+            let cleared = cleared.remove(&index).unwrap_or_default();
+            let last = if taken.is_empty() && cleared.is_empty() {
                 RequestPrints::default()
             } else {
                 let hashes = threads::hashes(&messages);
@@ -330,6 +344,7 @@ impl WireReader {
                     }
                 }));
             }
+            tell_cleared(cleared, &last, &frames, sink);
             // Of several answers to the same messages the last one is in the conversation.
             let answers: HashMap<Print, u64> = taken
                 .iter()
@@ -349,6 +364,38 @@ impl WireReader {
                 sink.exchange(exchange);
             }
         }
+    }
+}
+
+/// Has the answers to requests tell what their model did not read of the frames before, where that is
+/// something else than the answer before told.
+fn tell_cleared(
+    requests: ClearedRequests,
+    last: &RequestPrints,
+    frames: &[Option<FrameSeq>],
+    sink: &mut Sink,
+) {
+    let frame = |at: usize| frames.get(at).copied().flatten();
+    let mut told: BTreeMap<FrameSeq, Vec<ClearedPart>> = BTreeMap::new();
+    for (length, (print, parts)) in requests {
+        let Some(answer) = frame(length).filter(|_| last.begins_with(print)) else { continue };
+        let mut now: BTreeMap<FrameSeq, Vec<ClearedPart>> = BTreeMap::new();
+        for part in parts {
+            if let Some(frame) = frame(part.message) {
+                now.entry(frame).or_default().push(part);
+            }
+        }
+        let all: BTreeSet<FrameSeq> = told.keys().chain(now.keys()).copied().collect();
+        let changed = all.into_iter().filter(|frame| told.get(frame) != now.get(frame));
+        let edits = changed.filter_map(|frame| {
+            let mut facets = sink.facets_of(frame)?;
+            let cleared = now.get(&frame).into_iter().flatten();
+            cleared.rev().for_each(|part| part.clear(&mut facets));
+            Some((frame, facets))
+        });
+        let edits: Vec<_> = edits.collect();
+        sink.tell_edit(answer, edits);
+        told = now;
     }
 }
 

@@ -230,10 +230,13 @@ impl ContextInForce {
         self.blocks.iter().filter(is_told).filter(|block| !block.snapshot.is_empty())
     }
 
-    /// The index of the message that a frame is; `None` where it is none. O(log n) for each block.
+    /// The index of the message that a frame is, also where it is read otherwise than it was written;
+    /// `None` where it is none. O(log n) for each block.
     pub fn message_of(&self, frame: FrameSeq) -> Option<usize> {
         let is_shown = self.frames.binary_search_by_key(&frame, |(shown, _)| *shown).is_ok();
-        (is_shown && self.block_of(frame).is_none()).then(|| self.messages_before(frame))
+        let block = self.block_of(frame);
+        let stands = block.is_none_or(|block| block.stands == SubstitutionKind::Shortened);
+        (is_shown && stands).then(|| self.messages_before(frame))
     }
 
     /// How many messages stand before a frame that stands for itself, or before the first frame

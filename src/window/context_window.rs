@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Breakdown, Budget, DroppedFrames, ShortenedFrame, change::Change, last_context::LastContext,
-    ledger::WindowLedger, standing::Fallbacks,
+    ledger::WindowLedger, recorded_edits::RecordedEdits, standing::Fallbacks,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -25,6 +25,8 @@ pub struct ContextWindow {
     /// What was dropped and shortened, by its first frame; apart from blocks in effect, but for
     /// blocks that were dropped themselves.
     pub(super) changes: BTreeMap<FrameSeq, Change>,
+    /// What the recording says that frames are read as.
+    pub(super) edits: RecordedEdits,
     /// Whether the high mark was passed, and the low one not met since.
     pub(super) is_compressing: bool,
     /// How many frames were looked at for results that are too large.
@@ -95,6 +97,7 @@ impl ContextWindow {
             budget,
             transform: CompressionTransform::new(options),
             changes: BTreeMap::new(),
+            edits: RecordedEdits::default(),
             is_compressing: false,
             looked_at: 0,
             tokens_looked_at: 0,
@@ -411,7 +414,8 @@ impl ContextWindow {
 
     /// The original frames of what was shortened or dropped, by its id.
     fn expand_change(&self, history: &History, id: &str) -> Result<Vec<Passage>> {
-        let Some(change) = self.changes.values().find(|change| *change.id() == *id) else {
+        let changes = self.changes.values().cloned().chain(self.edited(history));
+        let Some(change) = changes.into_iter().find(|change| *change.id() == *id) else {
             let message = format!("expected the id of a block in effect, found {id:?}");
             return Err(Error::new(ErrorKind::OutOfRange, message));
         };

@@ -225,7 +225,7 @@ impl ContextWindow {
             let snapshot = match self.change_of(step.sequence) {
                 Some(Change::Shortened { snapshot, .. }) => Arc::clone(snapshot),
                 Some(Change::Dropped(_)) => return None,
-                None => history.snapshot(step.sequence)?,
+                None => self.shown(history, step.sequence)?,
             };
             Some(Passage { snapshot, ..Passage::of_frame(history, at, step.role)? })
         };

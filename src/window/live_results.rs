@@ -91,7 +91,7 @@ impl ContextWindow {
                 Some(Change::Shortened { what, .. }) => (Visibility::Ends, Some(what.tokens)),
                 None => (Visibility::Whole, None),
             };
-            let snapshot = history.snapshot(frame)?;
+            let snapshot = self.shown(history, frame)?;
             let steps = self.transform.steps();
             let at = steps.binary_search_by_key(&frame, |step| step.sequence).ok()?;
             if !self.holds_results(at, &snapshot) {

@@ -102,7 +102,7 @@ impl ContextWindow {
     /// The beginning and the end of a result in at most `limit` tokens. `None` of a frame that holds
     /// anything else: that would be cut too.
     fn ends(&self, history: &History, of: &LiveResults, limit: u64) -> Option<Change> {
-        let snapshot = history.snapshot(of.frame)?;
+        let snapshot = self.shown(history, of.frame)?;
         let is_result = |chunk: ChunkRef<'_>| {
             chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str())
                 || matches!(chunk.part(), PartRef::Result { .. })
@@ -139,7 +139,7 @@ impl ContextWindow {
             let said = quoted_line(&said);
             format!("[… {said}; {} tokens left out; expand {id} …]", output.tokens)
         };
-        let snapshot = history.snapshot(of.frame)?;
+        let snapshot = self.shown(history, of.frame)?;
         let change = Change::mask(of.frame, &snapshot, &**self.hud.counter(), line)?;
         change.shortened().is_some_and(|what| what.tokens < of.tokens).then_some(change)
     }

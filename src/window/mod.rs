@@ -63,6 +63,7 @@ mod on_demand;
 mod plan;
 mod receipt;
 mod recorded_compactions;
+mod recorded_edits;
 mod save;
 mod shrink;
 mod standing;

@@ -40,7 +40,21 @@ impl ContextWindow {
                 Err(error) => return Err(error),
             }
         }
+        self.take_edits(history, now)?;
         self.shorten_new(history);
+        Ok(())
+    }
+
+    /// Takes over what the new frames tell that others are read as. What was made of such a frame
+    /// before was made of another text.
+    pub(super) fn take_edits(&mut self, history: &History, now: Millis) -> Result<()> {
+        for frame in self.edits.follow(&self.hud, history, now)? {
+            if self.change_of(frame).and_then(Change::shortened).is_some() {
+                self.take_back(frame..=frame);
+            }
+            self.note(frame, Vec::new());
+            self.unsettle();
+        }
         Ok(())
     }
 

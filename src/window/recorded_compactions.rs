@@ -1,12 +1,13 @@
-use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
+use std::sync::Arc;
 
+use super::recorded_edits::RecordedEdits;
 use crate::{
     Error, ErrorKind, Result,
     compress::CompressionTransform,
     hud::Hud,
-    id::{FrameSeq, Millis, Role},
-    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
-    veil::{Branch, ContextEdit, Facet, FacetChange, FacetOp, Frame, History, Veil},
+    id::{Millis, Role},
+    snapshot::Substitution,
+    veil::History,
 };
 
 /// The compactions that a history tells of, as blocks in the place of the frames that they replaced.
@@ -43,32 +44,7 @@ use crate::{
 pub struct RecordedCompactions {
     transform: CompressionTransform,
     blocks: Arc<Vec<Substitution>>,
-    edits: Vec<Edit>,
-    /// The frames that are on other branches, where an edit tells nothing.
-    outside: Vec<RangeInclusive<FrameSeq>>,
-    /// The first frame that was not asked for edits.
-    next: FrameSeq,
-}
-
-/// What a context holds of a frame from another one on.
-#[derive(Debug)]
-struct Edit {
-    told_at: FrameSeq,
-    frame: FrameSeq,
-    snapshot: Arc<FrameSnapshot>,
-}
-
-/// A result of an edit names its tool as the original does.
-fn named(mut facet: Facet, original: &Frame) -> Facet {
-    let added = original.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(added) => Some(added),
-        _ => None,
-    });
-    if facet.is_result() && facet.tool_name().is_none() {
-        let same = added.into_iter().find(|added| added.id == facet.id && added.is_result());
-        facet.part = same.and_then(|same| same.part.clone()).or(facet.part);
-    }
-    facet
+    edits: RecordedEdits,
 }
 
 impl RecordedCompactions {
@@ -89,7 +65,7 @@ impl RecordedCompactions {
                 Ok(None) => {
                     // Nobody knows what a frame tells of that was not looked at.
                     let Some(frame) = self.transform.first_unsealed(history) else {
-                        has_changed |= self.take_edits(hud, history, now)?;
+                        has_changed |= !self.edits.follow(hud, history, now)?.is_empty();
                         if has_changed {
                             self.blocks = Arc::new(self.in_force());
                         }
@@ -106,57 +82,15 @@ impl RecordedCompactions {
         }
     }
 
-    /// Renders what the new frames tell that others are read as; says whether they tell anything.
-    fn take_edits(&mut self, hud: &Hud, history: &History, now: Millis) -> Result<bool> {
-        let frames = history.frames();
-        let known = self.edits.len();
-        let was_outside = self.outside.clone();
-        for frame in frames.slice(frames.first_from(self.next)..frames.len()) {
-            self.next = FrameSeq::new(frame.sequence.get().saturating_add(1));
-            if let Ok(Some(branch)) = Branch::of(&frame) {
-                self.outside = branch.outside;
-            }
-            // Of a damaged one nothing is taken over.
-            let Ok(Some(edit)) = ContextEdit::of(&frame) else { continue };
-            for (edited, facets) in edit.frames {
-                let Some(original) = history.get(edited) else { continue };
-                let ops = facets.into_iter().map(|facet| FacetOp::add(named(facet, &original)));
-                let source = original.source.clone();
-                let read = Frame { ops: ops.collect(), ..Frame::new(edited.get(), source) };
-                let shown = Veil::default().apply(&read)?;
-                let snapshot = Arc::new(hud.render_frame(&read, &shown, now)?);
-                self.edits.push(Edit { told_at: frame.sequence, frame: edited, snapshot });
-            }
-        }
-        Ok(self.edits.len() > known || !self.edits.is_empty() && self.outside != was_outside)
-    }
-
     /// The blocks of the compactions, and the edits of frames that none of them stands for.
     fn in_force(&self) -> Vec<Substitution> {
         let mut blocks = self.transform.substitutions();
-        let is_outside = |frame| self.outside.iter().any(|range| range.contains(&frame));
-        let is_replaced = |frame: FrameSeq| {
-            let after = blocks.partition_point(|block| block.from <= frame);
-            after
-                .checked_sub(1)
-                .and_then(|at| blocks.get(at))
-                .is_some_and(|block| frame <= block.to)
+        let is_replaced = |edit: &Substitution| {
+            let after = blocks.partition_point(|block| block.from <= edit.from);
+            let block = after.checked_sub(1).and_then(|at| blocks.get(at));
+            block.is_some_and(|block| edit.from <= block.to)
         };
-        let in_force = self.edits.iter().filter(|edit| !is_outside(edit.told_at));
-        let last: BTreeMap<FrameSeq, &Edit> = in_force.map(|edit| (edit.frame, edit)).collect();
-        let edits = last.into_iter().filter(|(frame, _)| !is_replaced(*frame));
-        let edits: Vec<_> = edits
-            .map(|(frame, edit)| {
-                let snapshot = Arc::clone(&edit.snapshot);
-                let stands = if snapshot.is_empty() {
-                    SubstitutionKind::Dropped
-                } else {
-                    SubstitutionKind::Shortened
-                };
-                let block = format!("edited-{frame}").into();
-                Substitution { block, stands, from: frame, to: frame, snapshot }
-            })
-            .collect();
+        let edits: Vec<_> = self.edits.substitutions().filter(|edit| !is_replaced(edit)).collect();
         blocks.extend(edits);
         blocks.sort_by_key(|block| block.from);
         blocks

@@ -109,6 +109,7 @@ impl ContextWindow {
             finish(fields).map(|()| (id, changes))
         })?;
         window.replaced = replaced.into_iter().collect();
+        window.edits.follow(&window.hud, history, now)?;
         let ledger = Fields::required(fields.take("ledger"), "ledger", "an object")?;
         window.load_ledger(ledger).map_err(|error| error.under("ledger"))?;
         window.is_compressing = flag(&mut fields, "isCompressing")?;

@@ -63,7 +63,7 @@ impl ContextWindow {
             {
                 continue;
             }
-            let Some(snapshot) = history.snapshot(step.sequence) else { continue };
+            let Some(snapshot) = self.shown(history, step.sequence) else { continue };
             let counter = &**self.hud.counter();
             // Room that nothing else takes is theirs.
             let share = share.max(LEAST_TOKENS).max(step.tokens.saturating_sub(excess));
@@ -145,7 +145,7 @@ impl ContextWindow {
         now: Millis,
     ) -> Result<RenderedContext> {
         let change = self.change_of(frame).cloned();
-        let Some((change, snapshot)) = change.zip(history.snapshot(frame)) else {
+        let Some((change, snapshot)) = change.zip(self.shown(history, frame)) else {
             return Ok(context);
         };
         let Some(what) = change.shortened().filter(|what| !what.is_masked()) else {
@@ -249,7 +249,7 @@ impl ContextWindow {
         largest.retain(|(_, tokens)| *tokens > above.max(least));
         largest.sort_by_key(|(frame, tokens)| (u64::MAX - tokens, *frame));
         let shorter = largest.into_iter().find_map(|(frame, tokens)| {
-            let snapshot = history.snapshot(frame)?;
+            let snapshot = self.shown(history, frame)?;
             let limit = tokens.saturating_sub(excess).max(least);
             // Each text that is cut takes a marker, so that a limit close to what is left may come
             // to no less.
@@ -388,7 +388,8 @@ impl ContextWindow {
             let snapshot = history.snapshot(frame)?;
             self.change_of(frame).is_none().then(|| (frame, tokens_of(&snapshot)))
         });
-        let shortened = self.changes.values().filter_map(Change::shortened);
+        let edited = self.edited(history);
+        let shortened = self.changes.values().chain(&edited).filter_map(Change::shortened);
         let shortened = shortened.map(|what| (what.frame, what.tokens));
         let steps = self.transform.steps();
         let may_go = |(frame, _): &(FrameSeq, u64)| {

@@ -2,8 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{ContextWindow, DroppedFrames, ShortenedFrame, change::Change};
-use crate::{id::FrameSeq, snapshot::Substitution};
+use super::{ContextWindow, DroppedFrames, ShortenedFrame, change::Change, shrink::tokens_of};
+use crate::{
+    id::FrameSeq,
+    snapshot::{FrameSnapshot, Substitution},
+    veil::History,
+};
 
 /// What stands for frames.
 #[derive(Clone, Debug)]
@@ -43,8 +47,9 @@ impl ContextWindow {
             return standing.substitutions.to_vec();
         }
         let blocks = self.transform.substitutions().into_iter();
+        let edits = self.edits.substitutions().filter(|edit| self.shows_itself(edit.from));
         let mut all: BTreeMap<FrameSeq, Substitution> =
-            blocks.map(|block| (block.from, block)).collect();
+            blocks.chain(edits).map(|of| (of.from, of)).collect();
         for (from, change) in &self.changes {
             all.insert(*from, change.substitution(&self.nothing));
         }
@@ -54,5 +59,29 @@ impl ContextWindow {
             all.insert(at, ledger);
         }
         all
+    }
+
+    /// Whether nothing that this window made stands for a frame.
+    fn shows_itself(&self, frame: FrameSeq) -> bool {
+        self.change_of(frame).is_none() && self.transform.compression_state(frame).is_none()
+    }
+
+    /// What contexts hold of a frame that nothing which this window made stands for: as it was
+    /// captured, or as the recording says that it is read.
+    pub(super) fn shown(&self, history: &History, frame: FrameSeq) -> Option<Arc<FrameSnapshot>> {
+        self.edits.of(frame).cloned().or_else(|| history.snapshot(frame))
+    }
+
+    /// The frames that the recording says are read otherwise, as changes, in order.
+    pub(super) fn edited(&self, history: &History) -> Vec<Change> {
+        let edits = self.edits.substitutions().filter(|edit| self.shows_itself(edit.from));
+        let change = |edit: Substitution| {
+            let Substitution { block: id, from: frame, snapshot, .. } = edit;
+            let original_tokens = tokens_of(&*history.snapshot(frame)?);
+            let tokens = tokens_of(&snapshot);
+            let what = ShortenedFrame { frame, id, original_tokens, tokens };
+            Some(Change::Shortened { what, snapshot })
+        };
+        edits.filter_map(change).collect()
     }
 }

@@ -16,7 +16,8 @@ struct Row {
     format: &'static str,
     /// A document, or records by line.
     sample: &'static str,
-    /// Where messages stand in a record: `*` is any element.
+    /// Where messages stand in a record: `*` is any element, and what is before a `=` is written as
+    /// JSON in a string.
     messages: &'static [&'static str],
 }
 
@@ -104,6 +105,89 @@ const ROWS: &[Row] = &[
 {"type":"message","id":"d","parentId":"b","timestamp":"t","message":{"role":"toolResult","toolCallId":"c","toolName":"f","content":[{"type":"text","text":"T"}]}}"#,
         messages: &["/message"],
     },
+    Row {
+        format: "gemini",
+        sample: r#"{"sessionId":"s","projectHash":"h","messages":[{"id":"1","type":"user","content":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"the quay"}},{"fileData":{"mimeType":"application/pdf","fileUri":"u"}}]},{"id":"2","type":"gemini","content":"x","thoughts":[{"subject":"S","description":"D","timestamp":"t"}],"toolCalls":[{"id":"c","name":"f","args":{"p":"v"},"status":"success","result":[{"functionResponse":{"id":"c","name":"f","response":{"output":"T"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}],"resultDisplay":"d"},{"id":"d","name":"g","args":{},"status":"error","result":"late"}]},{"id":"3","type":"user","content":{"text":"b"}},{"id":"4","type":"gemini","content":[{"text":"h","thought":true},{"functionCall":{"id":"e","name":"g","args":{"p":"v"}},"thoughtSignature":"S"},{"executableCode":{"language":"PYTHON","code":"1"}}]},{"id":"5","type":"user","content":[{"functionResponse":{"id":"e","name":"g","response":{"error":"no"}}}]}]}"#,
+        messages: &["/messages/*"],
+    },
+    Row {
+        format: "qwen-code",
+        sample: r#"{"uuid":"a","parentUuid":null,"sessionId":"s","type":"user","provenance":"real_user","message":{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"n"}}]}}
+{"uuid":"b","parentUuid":"a","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"h","thought":true},{"text":"x"},{"functionCall":{"id":"c","name":"f","args":{"p":"v"}},"thoughtSignature":"S"}]}}
+{"uuid":"c","parentUuid":"b","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"output":[{"text":"T"}]}}}]}}
+{"uuid":"d","parentUuid":"c","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"compressedHistory":[{"role":"user","parts":[{"text":"so far"},{"functionCall":{"name":"f","args":{}}}]}]}}"#,
+        messages: &["/message", "/systemPayload/compressedHistory/*"],
+    },
+    Row {
+        format: "kimi",
+        sample: r#"{"type":"metadata","protocol_version":"1"}
+{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","imageUrl":{"url":"https://a.b/c","id":"i"}}],"toolCalls":[],"origin":{"kind":"user"}},"time":1}
+{"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"s","part":{"type":"think","think":"h","encrypted":"E"}}}
+{"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"s","part":{"type":"text","text":"x"}}}
+{"type":"context.append_loop_event","event":{"type":"tool.call","stepUuid":"s","toolCallId":"c","name":"f","args":{"p":"v"}}}
+{"type":"context.append_loop_event","event":{"type":"tool.result","toolCallId":"c","result":{"output":[{"type":"text","text":"T"}],"isError":false}}}
+{"type":"context.append_message","message":{"role":"assistant","content":"y","toolCalls":[{"type":"function","id":"d","name":"g","arguments":"{}"}]}}
+{"type":"context.append_message","message":{"role":"tool","content":"U","toolCallId":"d"}}
+{"type":"context.apply_compaction","summary":{"role":"assistant","content":[{"type":"text","text":"so far"}]},"compactedCount":2}"#,
+        messages: &["/message", "/event", "/summary"],
+    },
+    Row {
+        format: "copilot",
+        sample: r#"{"type":"system.message","data":{"content":"s","role":"system"},"id":"e2"}
+{"type":"user.message","data":{"content":"a","transformedContent":"b","attachments":[{"type":"file","path":"p","displayName":"n"}]},"id":"e3"}
+{"type":"assistant.message","data":{"content":"x","reasoningText":"h","reasoningOpaque":"o","toolRequests":[{"toolCallId":"c","name":"f","arguments":{"p":"v"}},{"toolCallId":"d","name":"f","arguments":"free"}]},"id":"e4"}
+{"type":"tool.execution_complete","data":{"toolCallId":"c","success":true,"result":{"content":"T","contents":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}},"id":"e5"}
+{"type":"tool.execution_complete","data":{"toolCallId":"d","success":false,"error":{"message":"late","code":"x"}},"id":"e6"}
+{"type":"assistant.reasoning","data":{"content":"r"},"id":"e7"}"#,
+        messages: &["/data"],
+    },
+    Row {
+        format: "openhands",
+        sample: r#"[{"id":0,"timestamp":"t","source":"user","message":"m","action":"message","args":{"content":"a","image_urls":["https://a.b/c"]}},{"id":1,"source":"agent","action":"run","args":{"command":"ls","thought":"h"},"tool_call_metadata":{"tool_call_id":"c","function_name":"bash","model_response":{"id":"r","choices":[{"message":{"role":"assistant","content":"x","reasoning_content":"R","tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"read","arguments":"{}"}}]}}]}}},{"id":2,"source":"agent","action":"read","args":{"path":"p"},"tool_call_metadata":{"tool_call_id":"d","function_name":"read","model_response":{"id":"r","choices":[{"message":{"role":"assistant","content":"x"}}]}}},{"id":3,"source":"agent","observation":"run","cause":1,"message":"m","content":"T","extras":{"metadata":{"exit":"E"}},"tool_call_metadata":{"tool_call_id":"c","function_name":"bash"}},{"id":4,"source":"agent","observation":"read","cause":2,"content":["U"]},{"id":5,"source":"agent","action":"think","args":{"thought":"t"}},{"id":6,"source":"environment","observation":"error","content":"no"}]"#,
+        messages: &["/*"],
+    },
+    Row {
+        format: "inspect",
+        sample: r#"{"version":2,"eval":{},"samples":[{"id":1,"epoch":1,"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","image":"https://a.b/c","detail":"d"},{"type":"audio","audio":"A","format":"wav"},{"type":"document","document":"D","filename":"f"}]},{"role":"assistant","content":[{"type":"reasoning","reasoning":"h","signature":"S"},{"type":"text","text":"x","refusal":false,"citations":[{"type":"url","url":"u"}]},{"type":"tool_use","tool_type":"web_search","id":"w","name":"search","arguments":"{}","result":"R","error":null}],"tool_calls":[{"id":"c","function":"go","arguments":{"p":"v"},"type":"function"}]},{"role":"tool","content":"T","tool_call_id":"c","function":"go","error":{"type":"timeout","message":"late"}}]}]}"#,
+        messages: &["/samples/*/messages/*"],
+    },
+    Row {
+        format: "toolbench",
+        sample: r#"{"answer_generation":{"train_messages":[[{"role":"system","content":"s"},{"role":"user","content":"a"},{"role":"assistant","content":"x","function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"T"}]]}}"#,
+        messages: &["/answer_generation/train_messages/*/*"],
+    },
+    Row {
+        format: "opencode",
+        sample: r#"{"info":{"id":"s"},"messages":[{"info":{"role":"user","id":"m1","time":{"created":5},"summary":{"title":"t"}},"parts":[{"type":"text","text":"a"},{"type":"file","mime":"image/png","filename":"n","url":"data:image/png;base64,AAAA"},{"type":"file","mime":"text/plain","url":"u","source":{"text":{"value":"w"}}}]},{"info":{"role":"assistant","modelID":"q","error":{"name":"E"}},"parts":[{"type":"reasoning","text":"h"},{"type":"text","text":"x"},{"type":"tool","tool":"f","callID":"c","state":{"status":"completed","input":{"p":"v"},"output":"T","title":"i","attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}]}},{"type":"tool","tool":"f","callID":"d","state":{"status":"error","input":{},"error":"no"}},{"type":"tool","tool":"f","callID":"e","state":{"status":"running","input":{}}}]},{"info":{"role":"assistant","summary":true},"parts":[{"type":"text","text":"so far"}]}]}"#,
+        messages: &["/messages/*"],
+    },
+    Row {
+        format: "cline",
+        sample: r#"{"sessionId":"s","system_prompt":"s","messages":[{"id":"m1","role":"user","content":"a","ts":1},{"id":"m2","role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"S"},{"type":"text","text":"x"},{"type":"tool_use","id":"c","name":"run","input":{"p":"v"}}],"ts":2,"modelInfo":{"id":"q","provider":"p"},"metrics":{"inputTokens":5}},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"query":"ls","result":"T","success":true}]},{"type":"tool_result","tool_use_id":"d","content":[{"type":"text","text":"T"}]}]}]}"#,
+        messages: &["/messages/*"],
+    },
+    Row {
+        format: "claude-web",
+        sample: r#"{"loglines":[{"type":"user","message":{"role":"user","content":"a"}},{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"c","name":"f","input":{"p":"v"}}]}},{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}}]}"#,
+        messages: &["/loglines/*/message"],
+    },
+    Row {
+        format: "har",
+        sample: r#"{"log":{"entries":[{"request":{"method":"POST","url":"https://a.b/v1/messages","postData":{"text":{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}}},"response":{"status":200,"content":{"text":{"type":"message","role":"assistant","content":[{"type":"text","text":"x","citations":[{"cited_text":"q","document_title":"t"}]}]}}}}]}}"#,
+        messages: &[
+            "/log/entries/*/request/postData/text=/messages/*",
+            "/log/entries/*/response/content/text=/content/*",
+        ],
+    },
+    Row {
+        format: "otlp",
+        sample: r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"0000000000000001","name":"chat m","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.system_instructions","value":{"stringValue":[{"type":"text","content":"s"}]}},{"key":"gen_ai.input.messages","value":{"stringValue":[{"role":"user","name":"n","parts":[{"type":"text","content":"a"},{"type":"blob","modality":"image","mime_type":"image/png","content":"AAAA"},{"type":"uri","modality":"audio","uri":"u"}]},{"role":"assistant","parts":[{"type":"reasoning","content":"h"},{"type":"tool_call","id":"c","name":"f","arguments":{"p":"v"}}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"c","response":"T"}]},{"role":"assistant","content":"z","tool_calls":[{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"d","content":"U"}]}},{"key":"gen_ai.output.messages","value":{"stringValue":[{"role":"assistant","parts":[{"type":"text","content":"x"},{"type":"server_tool_call","id":"w","name":"search","server_tool_call":{"type":"q"}},{"type":"server_tool_call_response","id":"w","server_tool_call_response":{"type":"R"}}]}]}}]}]}]}]}"#,
+        messages: &[
+            "/resourceSpans/*/scopeSpans/*/spans/*/attributes/1/value/stringValue=/*",
+            "/resourceSpans/*/scopeSpans/*/spans/*/attributes/2/value/stringValue=/*",
+            "/resourceSpans/*/scopeSpans/*/spans/*/attributes/3/value/stringValue=/*",
+        ],
+    },
 ];
 
 /// The frames as JSON, and what was said; `None` where the file is refused.
@@ -124,6 +208,11 @@ fn matching(value: &Value, pattern: &[&str], at: &str, found: &mut Vec<String>) 
                 matching(element, rest, &format!("{at}/{index}"), found);
             }
         }
+        (Value::Array(list), index) => {
+            if let Some(element) = index.parse().ok().and_then(|index: usize| list.get(index)) {
+                matching(element, rest, &format!("{at}/{index}"), found);
+            }
+        }
         (Value::Object(object), key) => {
             if let Some(member) = object.get(key) {
                 matching(member, rest, &format!("{at}/{key}"), found);
@@ -131,6 +220,25 @@ fn matching(value: &Value, pattern: &[&str], at: &str, found: &mut Vec<String>) 
         }
         _ => {}
     }
+}
+
+/// The places in a record that are of a pattern.
+fn places(record: &Value, pattern: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let pattern = pattern.replace('=', "");
+    matching(record, &pattern.split('/').skip(1).collect::<Vec<_>>(), "", &mut found);
+    found
+}
+
+/// The record as it stands in a file.
+fn written(mut record: Value, row: &Row) -> String {
+    for (inside, _) in row.messages.iter().filter_map(|pattern| pattern.split_once('=')) {
+        for at in places(&record, inside) {
+            let document = record.pointer_mut(&at).unwrap();
+            *document = document.to_string().into();
+        }
+    }
+    record.to_string()
 }
 
 /// The record, changed at each place below `at` in turn, with what was done.
@@ -141,7 +249,10 @@ fn changed(record: &Value, at: &str, all: &mut Vec<(String, Value)>) {
         all.push((format!("{what} at {at}"), record));
     };
     match record.pointer(at).unwrap() {
-        Value::String(_) => with("another string", &|value| *value = NEEDLE.into()),
+        Value::String(_) => {
+            with("another string", &|value| *value = NEEDLE.into());
+            with("no string", &|value| *value = json!({ "novel": [NEEDLE] }));
+        }
         Value::Array(list) => {
             let part = json!({ "type": "novel_part", "text": NEEDLE });
             with("a part", &|value| value.as_array_mut().unwrap().push(part.clone()));
@@ -166,22 +277,22 @@ fn no_string_of_a_message_vanishes() {
     for row in ROWS {
         let lines: Vec<Value> =
             row.sample.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let (format, _, as_it_is) = read(row.sample).unwrap();
+        let lines_of = |records: &[Value]| {
+            let lines = records.iter().map(|record| written(record.clone(), row));
+            lines.collect::<Vec<String>>().join("\n")
+        };
+        let (format, _, as_it_is) = read(&lines_of(&lines)).unwrap();
         assert_eq!(format, row.format, "{}", row.sample);
         assert_eq!(as_it_is.unknown_records, 0, "{}: {:?}", row.format, as_it_is.unknown);
         for (number, record) in lines.iter().enumerate() {
-            let mut places = Vec::new();
-            for pattern in row.messages {
-                let pattern: Vec<&str> = pattern.split('/').skip(1).collect();
-                matching(record, &pattern, "", &mut places);
-            }
+            let found = row.messages.iter().flat_map(|pattern| places(record, pattern));
             let mut all = Vec::new();
-            places.iter().for_each(|at| changed(record, at, &mut all));
+            found.for_each(|at| changed(record, &at, &mut all));
             for (what, record) in all {
-                let mut lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-                lines[number] = record.to_string();
+                let mut lines = lines.clone();
+                lines[number] = record;
                 // A file that is refused is told of.
-                let Some((_, frames, report)) = read(&lines.join("\n")) else { continue };
+                let Some((_, frames, report)) = read(&lines_of(&lines)) else { continue };
                 let is_told = report.unknown_records > as_it_is.unknown_records
                     || report.noted > as_it_is.noted;
                 if !frames.contains(NEEDLE) && !is_told {

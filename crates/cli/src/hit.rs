@@ -5,7 +5,7 @@ use std::{io::Write, sync::Arc};
 use afterimage::{
     id::Role,
     json::{Object, ObjectExt, Value},
-    snapshot::{ChunkRef, FrameSnapshot},
+    snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
     window::LeftAt,
 };
@@ -38,15 +38,6 @@ pub(crate) struct Hit<'s> {
     left: Option<LeftAt>,
     /// Where it stands in the file, and the tool call that it belongs to.
     label: Label,
-    unread: UnreadBy,
-}
-
-/// The requests that hold a text and whose model did not read it: the provider had cleared it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UnreadBy {
-    pub(crate) requests: Vec<usize>,
-    /// Whether the last request of the session is one of them.
-    pub(crate) is_last: bool,
 }
 
 /// From how many columns on a table has room for everything.
@@ -102,7 +93,6 @@ impl<'s> Hit<'s> {
             snapshot,
             left: None,
             label: Label::default(),
-            unread: UnreadBy::default(),
         }
     }
 
@@ -128,14 +118,14 @@ impl<'s> Hit<'s> {
         Self { left, ..self }
     }
 
-    /// Says which requests held it in vain.
-    pub(crate) fn unread(self, unread: UnreadBy) -> Self {
-        Self { unread, ..self }
-    }
-
-    /// The first facet that it is in.
-    pub(crate) fn facet(&self) -> Option<&str> {
-        self.facet_ids.first().copied()
+    /// Whether this stands in the place of its frame and still says what is marked.
+    pub(crate) fn is_in(&self, shown: &FrameSnapshot) -> bool {
+        let text = self.marked.of(self.snapshot.text());
+        let holds = |facet: &&str| {
+            let chunks = find_chunks_by_facet(shown, facet);
+            chunks.iter().any(|chunk| chunk.content().contains(text))
+        };
+        self.facet_ids.iter().any(|facet| holds(&facet))
     }
 
     pub(crate) fn to_json(&self) -> Object {
@@ -150,12 +140,8 @@ impl<'s> Hit<'s> {
             "type": or_null(self.chunk.chunk_type()),
             "role": or_null(self.chunk.role().map(Role::as_str)),
             "tokens": self.tokens,
-            "inContext": self.left.is_none() && !self.unread.is_last,
+            "inContext": self.left.is_none(),
         };
-        if !self.unread.requests.is_empty() {
-            let requests = self.unread.requests.iter();
-            json.put("notReadBy", requests.map(|of| *of as u64).collect::<Value>());
-        }
         if let Some(left) = self.left {
             json.put("leftAt", left.at.get());
         }
@@ -201,13 +187,6 @@ impl<'s> Hit<'s> {
         table.row(out, cells)?;
         quote(out, self.snapshot.text(), self.marked)?;
         let dim = out.paint.style(style::DIM);
-        if let Some(first) = self.unread.requests.first() {
-            let more = self.unread.requests.len() - 1;
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let says =
-                format!("request {first}{more} did not read it: its provider had cleared it");
-            writeln!(out, "{:7}{dim}└ {says}{dim:#}", "")?;
-        }
         let Some(LeftAt { at, has_summary, .. }) = self.left else { return Ok(()) };
         let says = if has_summary { "replaced by the summary of" } else { "left the context at" };
         Ok(writeln!(out, "{:7}{dim}└ {says} frame {at}{dim:#}", "")?)

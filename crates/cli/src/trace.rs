@@ -1,7 +1,6 @@
 //! `afterimage trace`: who wrote it.
 
 mod candidates;
-mod cleared;
 mod phrase;
 mod request;
 mod unescaped;
@@ -12,14 +11,14 @@ use afterimage::{
     id::FrameSeq,
     json::Value,
     session::archive::ArchivedTranscript,
-    snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
+    snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
     text::TextRange,
     window::{ContextItem, LeftAt},
 };
 use indexmap::IndexSet;
 
 pub(crate) use self::phrase::{Phrase, occurrences};
-use self::{cleared::Cleared, request::RequestHit};
+use self::request::RequestHit;
 use crate::{
     args,
     failure::{Failure, Outcome, Stop},
@@ -254,13 +253,14 @@ struct Tracing<'a> {
 #[derive(Clone, Copy, Default)]
 struct Fate<'c> {
     left: Option<LeftAt>,
-    cleared: Option<(&'c Cleared, FrameSeq)>,
+    /// What stands in its place.
+    block: Option<&'c Substitution>,
 }
 
 impl Fate<'_> {
     fn mark(self, hit: Hit<'_>) -> Hit<'_> {
-        let unread = self.cleared.map(|(cleared, frame)| cleared.unread_by(frame, &hit));
-        hit.left(self.left).unread(unread.unwrap_or_default())
+        let is_held = self.block.is_some_and(|block| hit.is_in(&block.snapshot));
+        hit.left(self.left.filter(|_| !is_held))
     }
 }
 
@@ -269,13 +269,11 @@ impl Tracing<'_> {
         let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
         let mut held = Vec::new();
-        // What the model did not read of its requests is known after the last frame, too.
-        let holds = self.phrase.is_some() && requests::holds_requests(pages.source().format());
         while let Some(page) = pages.next(&mut FrameFilter::default())? {
             if !is_wanted(&page.session) {
                 continue;
             }
-            if pages.may_replace() || holds {
+            if pages.may_replace() {
                 // Whether the context holds it is known after the last frame.
                 let page = Page { places: self.places(&page), ..page };
                 let has_facet =
@@ -298,17 +296,16 @@ impl Tracing<'_> {
         }
         let exchanges = pages.exchanges()?;
         let exchanges = request::numbered(&exchanges);
-        let cleared = Cleared::of(&exchanges);
         for page in held {
             let sequence = Some(page.sequence.get());
             let shown = (&*page.snapshot, &page.labels);
-            let mut fate = Fate { cleared: Some((&cleared, page.sequence)), left: None };
             let Some(context) = pages.context(&page.session) else {
                 let of = (&page.session, sequence, page.message);
-                self.search_in(shown, page.places, of, fate, hits, out)?;
+                self.search_in(shown, page.places, of, Fate::default(), hits, out)?;
                 continue;
             };
-            fate.left = context.left_at(page.sequence);
+            let (left, block) = (context.left_at(page.sequence), context.block_of(page.sequence));
+            let fate = Fate { left, block };
             // A summary is read in the place of the frames that it replaced.
             for block in context.told_at(page.sequence) {
                 let message = Some(context.messages_before(block.from));

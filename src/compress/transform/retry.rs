@@ -55,13 +55,17 @@ impl CompressionTransform {
         }
     }
 
-    /// A range was summarised at last: what answers for one answers for all that failed.
+    /// A range was summarised: the engine answers, and what failed before is due. A range that goes on
+    /// failing while others are answered waits for one answer, then for two, four and so on.
     pub(super) fn hasten_retries(&mut self, number: usize, now: Millis) {
-        if self.ranges.get(number).is_none_or(|range| range.tried <= self.options.tries) {
-            return;
-        }
+        let tries = self.options.tries;
+        let had_failed = self.ranges.get(number).is_some_and(|range| range.tried > tries);
         for other in self.failed.clone() {
-            if let Some(range) = self.ranges.get_mut(other) {
+            let later = self.ranges.iter().skip(other + 1);
+            let answered = later.filter(|range| range.state == RangeState::Ready).count();
+            let Some(range) = self.ranges.get_mut(other) else { continue };
+            let failed = range.tried.saturating_sub(tries);
+            if had_failed || answered.checked_shr(failed).is_some_and(|answers| answers > 0) {
                 range.retry_at = range.retry_at.min(Some(now));
             }
         }

@@ -236,7 +236,7 @@ impl SpanRecord {
         const INPUT: &str = "gen_ai.input.messages";
         if let Some(value) = self.attributes.get(INPUT) {
             let list = list(INPUT, value, notes)?;
-            return Some(list.into_iter().filter_map(SpanMessage::of_message).collect());
+            return Some(messages(INPUT, list, notes));
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.prompt", "user");
         if found.is_empty() {
@@ -259,7 +259,7 @@ impl SpanRecord {
         const OUTPUT: &str = "gen_ai.output.messages";
         if let Some(value) = self.attributes.get(OUTPUT) {
             let list = list(OUTPUT, value, notes).unwrap_or_default();
-            return list.into_iter().filter_map(SpanMessage::of_message).collect();
+            return messages(OUTPUT, list, notes);
         }
         let mut found = older::numbered(&self.attributes, "gen_ai.completion", "assistant");
         if found.is_empty() {
@@ -417,6 +417,17 @@ fn list(key: &str, value: &Value, notes: &mut Vec<String>) -> Option<Vec<Value>>
         Err(text) => notes.push(cut(key, text)),
     }
     None
+}
+
+/// The messages in a list. What is none is kept as it is, and noted.
+fn messages(key: &str, list: Vec<Value>, notes: &mut Vec<String>) -> Vec<SpanMessage> {
+    let message = |value: Value| {
+        SpanMessage::of_message(value.clone()).unwrap_or_else(|| {
+            notes.push(format!("{key} holds {} without a role or parts", value.kind()));
+            SpanMessage::of_other(value)
+        })
+    };
+    list.into_iter().map(message).collect()
 }
 
 /// What is noted of a text that is no whole JSON.

@@ -2,7 +2,10 @@
 
 use crate::{
     json::{Object, ObjectExt, Value, object},
-    transcript::Api,
+    transcript::{
+        Api,
+        take::{list, object, text},
+    },
 };
 
 /// A message that a span, or an event, tells of.
@@ -11,10 +14,19 @@ pub(super) struct SpanMessage {
     role: String,
     name: Option<String>,
     parts: Vec<Part>,
+    /// The members that the conventions do not know.
+    more: Object,
+}
+
+/// A part, with the members that the conventions do not know.
+#[derive(Debug, PartialEq)]
+struct Part {
+    kind: PartKind,
+    more: Object,
 }
 
 #[derive(Debug, PartialEq)]
-enum Part {
+enum PartKind {
     Text(String),
     Reasoning(String),
     Call {
@@ -45,10 +57,6 @@ enum Place {
     File(String),
 }
 
-fn text_at(object: &Object, key: &str) -> Option<String> {
-    object.get(key).and_then(Value::as_str).map(str::to_owned)
-}
-
 impl SpanMessage {
     /// A message of the conventions: a role and parts. `None` where it is none.
     pub(super) fn of_message(message: Value) -> Option<Self> {
@@ -57,14 +65,20 @@ impl SpanMessage {
         if !message.contains_key("parts") {
             return Self::of_chat(message);
         }
-        let role = text_at(&message, "role")?;
-        let name = text_at(&message, "name");
+        let (role, name) = (text(&mut message, "role")?, text(&mut message, "name"));
         let parts = match message.shift_remove("parts") {
             Some(Value::Array(parts)) => parts.into_iter().map(Part::of).collect(),
-            Some(Value::String(text)) => vec![Part::Text(text)],
+            Some(text @ Value::String(_)) => vec![Part::of(text)],
             _ => return None,
         };
-        Some(Self { role, name, parts })
+        message.retain(|key, value| key != "finish_reason" && !value.is_null());
+        Some(Self { role, name, parts, more: message })
+    }
+
+    /// Something that is no message.
+    pub(super) fn of_other(value: Value) -> Self {
+        let part = Part { kind: PartKind::Whole(value), more: Object::new() };
+        Self { role: "unknown".to_owned(), name: None, parts: vec![part], more: Object::new() }
     }
 
     /// The system instructions of the conventions: a list of parts, or a text.
@@ -73,35 +87,36 @@ impl SpanMessage {
             Value::Array(parts) => parts.into_iter().map(Part::of).collect(),
             other => vec![Part::of(other)],
         };
-        Self { role: "system".to_owned(), name: None, parts }
+        Self { role: "system".to_owned(), name: None, parts, more: Object::new() }
     }
 
     /// A message in the form of Chat Completions, as older conventions have them.
     pub(super) fn of_chat(mut message: Object) -> Option<Self> {
-        let role = text_at(&message, "role")?;
-        let name = text_at(&message, "name");
+        let (role, name) = (text(&mut message, "role")?, text(&mut message, "name"));
         let mut parts = Vec::new();
+        let plain = |kind: PartKind| Part { kind, more: Object::new() };
         for key in ["reasoning_content", "reasoning"] {
-            parts.extend(text_at(&message, key).map(Part::Reasoning));
+            parts.extend(text(&mut message, key).map(|text| plain(PartKind::Reasoning(text))));
         }
         let content = message.shift_remove("content");
         if matches!(role.as_str(), "tool" | "function") {
-            let id = text_at(&message, "tool_call_id").or_else(|| text_at(&message, "id"));
+            let id = text(&mut message, "tool_call_id").or_else(|| text(&mut message, "id"));
             let response = content.unwrap_or_default();
-            parts.push(Part::Response { id, response, is_error: false, is_providers: false });
+            let (is_error, is_providers) = (false, false);
+            parts.push(plain(PartKind::Response { id, response, is_error, is_providers }));
         } else {
             match content {
                 None | Some(Value::Null) => {}
                 Some(Value::String(text)) if text.is_empty() => {}
-                Some(Value::String(text)) => parts.push(Part::Text(text)),
                 Some(Value::Array(list)) => parts.extend(list.into_iter().map(Part::of)),
                 Some(other) => parts.push(Part::of(other)),
             }
         }
-        if let Some(Value::Array(calls)) = message.shift_remove("tool_calls") {
+        if let Some(calls) = list(&mut message, "tool_calls") {
             parts.extend(calls.into_iter().map(Part::of_chat_call));
         }
-        Some(Self { role, name, parts })
+        message.retain(|key, value| key != "finish_reason" && !value.is_null());
+        Some(Self { role, name, parts, more: message })
     }
 
     /// Whether it is an instruction of the operator.
@@ -117,12 +132,11 @@ impl SpanMessage {
 
     /// Whether it holds any words: without them its content was not captured.
     pub(super) fn says_something(&self) -> bool {
-        self.parts.iter().any(|part| match part {
-            Part::Text(text) | Part::Reasoning(text) => !text.is_empty(),
-            Part::Call { arguments: value, .. } | Part::Response { response: value, .. } => {
-                !value.is_null()
-            }
-            Part::Media { .. } | Part::Whole(_) => true,
+        self.parts.iter().any(|part| match &part.kind {
+            PartKind::Text(text) | PartKind::Reasoning(text) => !text.is_empty(),
+            PartKind::Call { arguments: value, .. }
+            | PartKind::Response { response: value, .. } => !value.is_null(),
+            PartKind::Media { .. } | PartKind::Whole(_) => true,
         })
     }
 
@@ -146,68 +160,77 @@ impl SpanMessage {
             "model" | "ai" => "assistant",
             other => other,
         };
-        object! { "role": role, "content": content_of(self.parts, Api::Messages) }.into()
+        let mut message =
+            object! { "role": role, "content": content_of(self.parts, Api::Messages) };
+        message.extend(self.more);
+        message.into()
     }
 
     fn into_chat(self) -> Vec<Value> {
-        let Self { role, name, parts } = self;
+        let Self { role, name, parts, more } = self;
         let is_agents = matches!(role.as_str(), "assistant" | "model" | "ai");
         if is_agents {
-            return vec![agents(&role, name.as_deref(), parts)];
+            return vec![agents(&role, name.as_deref(), parts, more)];
         }
-        let mut messages = Vec::new();
+        let mut messages: Vec<Object> = Vec::new();
         let mut rest = Vec::new();
-        let flush = |rest: &mut Vec<Part>, messages: &mut Vec<Value>| {
+        let flush = |rest: &mut Vec<Part>, messages: &mut Vec<Object>| {
             if !rest.is_empty() {
                 let role = if role == "tool" { "user" } else { &role };
                 let mut message = object! { "role": role };
                 message.put_some("name", name.as_deref());
                 message.put("content", content_of(std::mem::take(rest), Api::Chat));
-                messages.push(message.into());
+                messages.push(message);
             }
         };
         for part in parts {
-            match part {
-                Part::Response { id, response, is_providers: false, .. } => {
+            match part.kind {
+                PartKind::Response { id, response, is_providers: false, .. } => {
                     flush(&mut rest, &mut messages);
                     let mut message = object! { "role": "tool" };
                     message.put_some("tool_call_id", id);
                     message.put("content", content_of_response(response, Api::Chat));
-                    messages.push(message.into());
+                    message.extend(part.more);
+                    let is_usual = matches!(role.as_str(), "tool" | "function" | "user");
+                    message.put_some("statedRole", (!is_usual).then_some(role.as_str()));
+                    messages.push(message);
                 }
-                other => rest.push(other),
+                kind => rest.push(Part { kind, more: part.more }),
             }
         }
-        if messages.is_empty() && rest.is_empty() {
-            return vec![object! { "role": role, "content": "" }.into()];
-        }
         flush(&mut rest, &mut messages);
-        messages
+        if messages.is_empty() {
+            messages.push(object! { "role": role, "content": "" });
+        }
+        messages.iter_mut().take(1).for_each(|first| first.extend(more.clone()));
+        messages.into_iter().map(Value::from).collect()
     }
 }
 
 /// A message of the agent in the form of Chat Completions: reasoning and calls have members of their
 /// own where their order allows it; else all parts are blocks, in their order.
-fn agents(role: &str, name: Option<&str>, parts: Vec<Part>) -> Value {
-    let rank = |part: &Part| match part {
-        Part::Reasoning(_) => 0,
-        Part::Call { is_providers: false, .. } => 2,
+fn agents(role: &str, name: Option<&str>, parts: Vec<Part>, more: Object) -> Value {
+    let rank = |part: &Part| match part.kind {
+        PartKind::Reasoning(_) => 0,
+        PartKind::Call { is_providers: false, .. } => 2,
         _ => 1,
     };
     let is_ordered = parts.is_sorted_by_key(rank);
-    let has_one = parts.iter().filter(|part| rank(part) == 0).count() <= 1;
+    let thoughts = || parts.iter().filter(|part| rank(part) == 0);
+    let has_plain_one = thoughts().count() <= 1 && thoughts().all(|part| part.more.is_empty());
     let mut message = object! { "role": role };
     message.put_some("name", name);
-    if !is_ordered || !has_one {
+    message.extend(more);
+    if !is_ordered || !has_plain_one {
         message.put("content", content_of(parts, Api::Chat));
         return message.into();
     }
     let (mut content, mut calls) = (Vec::new(), Vec::new());
     let mut reasoning = None;
-    for part in parts {
-        match part {
-            Part::Reasoning(text) => reasoning = Some(text),
-            Part::Call { id, name, arguments, is_providers: false } => {
+    for Part { kind, more } in parts {
+        match kind {
+            PartKind::Reasoning(text) => reasoning = Some(text),
+            PartKind::Call { id, name, arguments, is_providers: false } => {
                 let arguments = match arguments {
                     Value::String(text) => text.into(),
                     Value::Null => Value::Null,
@@ -217,9 +240,10 @@ fn agents(role: &str, name: Option<&str>, parts: Vec<Part>) -> Value {
                 call.put_some("id", id);
                 call.put("type", "function");
                 call.put("function", object! { "name": name, "arguments": arguments });
+                call.extend(more);
                 calls.push(Value::Object(call));
             }
-            other => content.push(other),
+            kind => content.push(Part { kind, more }),
         }
     }
     let content = if content.is_empty() { Value::Null } else { content_of(content, Api::Chat) };
@@ -233,7 +257,9 @@ fn agents(role: &str, name: Option<&str>, parts: Vec<Part>) -> Value {
 
 /// The content of a message: a text where it is one, else a list of blocks.
 fn content_of(mut parts: Vec<Part>, api: Api) -> Value {
-    if let [Part::Text(text)] = parts.as_mut_slice() {
+    if let [Part { kind: PartKind::Text(text), more }] = parts.as_mut_slice()
+        && more.is_empty()
+    {
         return std::mem::take(text).into();
     }
     parts.into_iter().map(|part| part.into_block(api)).collect()
@@ -255,69 +281,88 @@ fn content_of_response(response: Value, api: Api) -> Value {
 impl Part {
     /// A part of the conventions, or a block of a provider.
     fn of(value: Value) -> Self {
-        let mut object = match value {
-            Value::String(text) => return Self::Text(text),
+        let mut more = match value {
             Value::Object(object) => object,
-            other => return Self::Whole(other),
+            Value::String(text) => {
+                return Self { kind: PartKind::Text(text), more: Object::new() };
+            }
+            other => return Self { kind: PartKind::Whole(other), more: Object::new() },
         };
-        let kind = text_at(&object, "type").unwrap_or_default();
-        let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| text_at(&object, key));
-        match kind.as_str() {
-            "text" | "input_text" | "output_text" => match first(["content", "text"]) {
-                Some(text) => Self::Text(text),
-                None => Self::Whole(object.into()),
-            },
-            "reasoning" | "thinking" => match first(["content", "thinking"]) {
-                Some(text) => Self::Reasoning(text),
-                None => Self::Whole(object.into()),
-            },
+        let kind = more.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let found = PartKind::taken_from(&kind, &mut more);
+        let Some(found) = found else {
+            return Self { kind: PartKind::Whole(more.into()), more: Object::new() };
+        };
+        more.retain(|key, value| key != "type" && !value.is_null());
+        Self { kind: found, more }
+    }
+
+    /// An entry of `tool_calls`.
+    fn of_chat_call(call: Value) -> Self {
+        let Value::Object(mut more) = call else { return Self::of(call) };
+        let id = text(&mut more, "id");
+        if more.get("type") == Some(&"function".into()) {
+            more.shift_remove("type");
+        }
+        let mut function = object(&mut more, "function");
+        let of = function.as_mut().unwrap_or(&mut more);
+        let name = text(of, "name").unwrap_or_default();
+        let arguments = of.shift_remove("arguments").unwrap_or_default();
+        more.extend(function.unwrap_or_default());
+        more.retain(|_, value| !value.is_null());
+        Self { kind: PartKind::Call { id, name, arguments, is_providers: false }, more }
+    }
+
+    /// The part as a block of a content.
+    fn into_block(self, api: Api) -> Value {
+        let mut block = self.kind.into_block(api);
+        if let Value::Object(block) = &mut block {
+            block.extend(self.more);
+        }
+        block
+    }
+}
+
+impl PartKind {
+    /// What a part of this kind says, taken out of it; `None` where the kind is not known or the part
+    /// lacks what it says.
+    fn taken_from(kind: &str, part: &mut Object) -> Option<Self> {
+        let first =
+            |part: &mut Object, keys: [&str; 2]| keys.into_iter().find_map(|key| text(part, key));
+        Some(match kind {
+            "text" | "input_text" | "output_text" => Self::Text(first(part, ["content", "text"])?),
+            "reasoning" | "thinking" => Self::Reasoning(first(part, ["content", "thinking"])?),
             "tool_call" | "server_tool_call" => {
                 let is_providers = kind == "server_tool_call";
                 let key = if is_providers { "server_tool_call" } else { "arguments" };
-                let arguments = object.shift_remove(key).unwrap_or_default();
-                let name = text_at(&object, "name").unwrap_or_default();
-                Self::Call { id: text_at(&object, "id"), name, arguments, is_providers }
+                let arguments = part.shift_remove(key).unwrap_or_default();
+                let name = text(part, "name").unwrap_or_default();
+                Self::Call { id: text(part, "id"), name, arguments, is_providers }
             }
             "tool_call_response" | "server_tool_call_response" => {
                 let is_providers = kind == "server_tool_call_response";
                 // `result` is the name of older versions.
                 let keys = ["server_tool_call_response", "response", "result"];
-                let response = keys.into_iter().find_map(|key| object.shift_remove(key));
-                let is_error = object.get("is_error").and_then(Value::as_bool) == Some(true);
-                let id = text_at(&object, "id");
-                let response = response.unwrap_or_default();
+                let response = keys.into_iter().find_map(|key| part.shift_remove(key));
+                let stated = part.get("is_error").and_then(Value::as_bool);
+                let is_error = stated == Some(true);
+                part.retain(|key, _| stated.is_none() || key != "is_error");
+                let (id, response) = (text(part, "id"), response.unwrap_or_default());
                 Self::Response { id, response, is_error, is_providers }
             }
-            "blob" | "uri" | "file" => {
-                let is_image = text_at(&object, "modality").as_deref() == Some("image");
-                let place = match kind.as_str() {
-                    "blob" => text_at(&object, "content").map(Place::Data),
-                    "uri" => text_at(&object, "uri").map(Place::Uri),
-                    _ => text_at(&object, "file_id").map(Place::File),
+            "blob" | "uri" | "file" if part.get("modality") == Some(&"image".into()) => {
+                let place = match kind {
+                    "blob" => Place::Data(text(part, "content")?),
+                    "uri" => Place::Uri(text(part, "uri")?),
+                    _ => Place::File(text(part, "file_id")?),
                 };
-                match place.filter(|_| is_image) {
-                    Some(place) => Self::Media { media_type: text_at(&object, "mime_type"), place },
-                    None => Self::Whole(object.into()),
-                }
+                part.shift_remove("modality");
+                Self::Media { media_type: text(part, "mime_type"), place }
             }
-            _ => Self::Whole(object.into()),
-        }
+            _ => return None,
+        })
     }
 
-    /// An entry of `tool_calls`.
-    fn of_chat_call(call: Value) -> Self {
-        let Value::Object(mut call) = call else { return Self::Whole(call) };
-        let id = text_at(&call, "id");
-        let mut function = match call.shift_remove("function") {
-            Some(Value::Object(function)) => function,
-            _ => call,
-        };
-        let name = text_at(&function, "name").unwrap_or_default();
-        let arguments = function.shift_remove("arguments").unwrap_or_default();
-        Self::Call { id, name, arguments, is_providers: false }
-    }
-
-    /// The part as a block of a content.
     fn into_block(self, api: Api) -> Value {
         match self {
             Self::Text(text) => object! { "type": "text", "text": text }.into(),

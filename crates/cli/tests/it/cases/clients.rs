@@ -133,6 +133,12 @@ fn a_result_that_the_client_cleared_is_in_no_later_context() {
     let last = context(&all);
     assert!(!last.contains("HERON"), "{last}");
     assert_eq!(last.matches("[Old tool result content cleared]").count(), 3, "{last}");
+    // A budget begins with the same context, and gives back what was there.
+    let fitted = run(&["compress", "--budget", "100000", "--as", "text", &all]).out;
+    assert_eq!(fitted.matches("[Old tool result content cleared]").count(), 3, "{fitted}");
+    assert!(!fitted.contains("HERON"), "{fitted}");
+    let expanded = run(&["expand", "--budget", "100000", "--block", "edited-2", &all]).out;
+    assert!(expanded.contains("HERON-c1"), "{expanded}");
     // Each request holds what was there when it was sent.
     let sent = |number: usize| run(&["render", "--request", &number.to_string(), &all]).out;
     let held = |number: usize| {
@@ -173,6 +179,8 @@ fn a_clearing_on_another_branch_or_before_a_compaction_harms_no_context() {
     lines.push(answer("m", "w", "Else."));
     let back = file(folder.path(), "back.jsonl", &lines);
     assert!(context(&back).contains("HERON-c1"));
+    let fitted = run(&["compress", "--budget", "100000", "--as", "text", &back]).out;
+    assert!(fitted.contains("HERON-c1"), "{fitted}");
     lines.push(claude("system", "b", "m", r#""subtype":"compact_boundary""#));
     lines.push(claude(
         "user",

@@ -412,21 +412,25 @@ fn what_a_provider_cleared_broke_the_cache_once_and_is_read_and_charged_no_more(
     };
     assert!(unread("2", "pelican") && unread("3", "pelican"));
     assert!(!unread("1", "pelican") && !unread("2", "heron") && !unread("2", "keeper"));
-    let hits = one(&["trace", "--text", "pelican", "--json", file]);
-    assert_eq!((&hits[0]["notReadBy"], &hits[0]["inContext"]), (&json!([2, 3]), &json!(false)));
-    assert_eq!(one(&["trace", "--text", "heron", "--json", file])[0].get("notReadBy"), None);
-    assert!(
-        out(&["trace", "--text", "pelican", file]).contains("request 2 and 1 more did not read it")
-    );
     // An archive says the same.
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("archive");
     let archive = archive.to_str().unwrap();
     out(&["archive", "--output", archive, file]);
-    assert_eq!(
-        one(&["trace", "--text", "pelican", "--json", archive])[0]["notReadBy"],
-        json!([2, 3])
-    );
+    for source in [file, archive] {
+        let hit = |text: &str| one(&["trace", "--text", text, "--json", source])[0].clone();
+        let (pelican, heron) = (hit("pelican"), hit("heron"));
+        assert_eq!((&pelican["leftAt"], &pelican["inContext"]), (&json!(5), &json!(false)));
+        assert_eq!((heron.get("leftAt"), &heron["inContext"]), (None, &json!(true)));
+        assert!(
+            out(&["trace", "--text", "pelican", source]).contains("left the context at frame 5")
+        );
+        for command in [&["render"][..], &["compress", "--budget", "100000", "--as", "text"]] {
+            let context = out(&[command, &[source]].concat());
+            assert!(!context.contains("pelican") && context.contains("heron"), "{context}");
+            assert!(context.contains("[tool result cleared by the provider]"), "{context}");
+        }
+    }
     let rows = json_lines(&["requests", "--broken", "--json", archive]);
     assert_eq!(rows[0]["words"], "the provider cleared 1 tool result, 900 tokens");
     if let Some(file) = case("22-context-editing/edited.har") {
