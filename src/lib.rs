@@ -191,3 +191,8 @@ pub mod timelines {}
 #[cfg(all(doctest, feature = "bpe"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What is known of every recording, as each room answers.
+#[cfg(all(test, feature = "checkpoint"))]
+#[path = "../tests/facts/mod.rs"]
+mod facts;

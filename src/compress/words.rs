@@ -9,7 +9,7 @@ use crate::{
 /// user's place: told by the frame's source and by its parts, not by the role alone. Each frame is looked at
 /// once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WordPlaces {
+pub(crate) struct WordPlaces {
     /// The indices of the frames with words of the user, in order.
     all: Vec<usize>,
     /// The frame of the agent's last command.
@@ -19,9 +19,9 @@ pub(super) struct WordPlaces {
 
 /// Whose words a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameWords {
+pub(crate) struct FrameWords {
     /// Whether they are the user's, or some of them.
-    pub(super) of_user: bool,
+    pub(crate) of_user: bool,
     /// Of a frame with a program's answer to a command in the agent's text, the frame of that command.
     pub(super) command: Option<usize>,
     /// Whether the frame holds nothing but such an answer.
@@ -30,7 +30,7 @@ pub(super) struct FrameWords {
 
 impl WordPlaces {
     /// Looks at the next frame.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         index: usize,
         source: &Source,

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::missing_panics_doc)]
 
 pub mod data;
+pub mod facts;
 pub mod lossy_proxy;
 pub mod nats_server;
 pub mod policies;

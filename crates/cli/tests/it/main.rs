@@ -14,6 +14,7 @@ mod cases;
 mod checkpoint;
 mod every_command;
 mod export_otlp;
+mod facts;
 mod fitting;
 mod golden;
 mod guard;
