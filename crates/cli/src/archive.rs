@@ -1,5 +1,7 @@
 //! `afterimage archive`: transcripts and what they rendered to, in a directory.
 
+pub(crate) mod args;
+
 use std::{
     io::Write,
     path::Path,
@@ -15,7 +17,6 @@ use afterimage::{
 };
 
 use crate::{
-    args,
     failure::Outcome,
     input::{self, InputRefusal, Source},
     json::object,

@@ -1,5 +1,7 @@
 //! `afterimage audit`: two recordings of one task, without and with a compressor.
 
+pub(crate) mod args;
+
 use std::{io::Write, path::Path, sync::Arc};
 
 use afterimage::{
@@ -10,13 +12,14 @@ use afterimage::{
 };
 
 use crate::{
-    args::{self, Input},
+    args::{Branches, CountedBy, Input, Rendering, Tokenizer},
     failure::{Failure, Outcome},
     input,
     json::object,
     lens::{Counting, Lens},
     output::Output,
-    requests::{self, causes::BrokenCaches},
+    recorded,
+    requests::causes::BrokenCaches,
     style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, percent, printable},
@@ -30,10 +33,8 @@ pub(crate) fn run(args: &args::Audit) -> Outcome {
     }
     let prices = usage::prices(&args.pricing)?;
     // Only names are looked for: nothing is counted.
-    let rendering = args::Rendering {
-        format: None,
-        tokenizer: Some(args::CountedBy::Tokenizer(args::Tokenizer::Chars4)),
-    };
+    let rendering =
+        Rendering { format: None, tokenizer: Some(CountedBy::Tokenizer(Tokenizer::Chars4)) };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let read = |path: &Path, session: Option<&str>| {
         Audited::read(path, session, &args.branches, &lens, &prices)
@@ -71,7 +72,7 @@ impl<'p> Audited<'p> {
     fn read(
         path: &Path,
         session: Option<&str>,
-        branches: &args::Branches,
+        branches: &Branches,
         lens: &Lens,
         prices: &'p Prices,
     ) -> Outcome<Self> {
@@ -83,7 +84,7 @@ impl<'p> Audited<'p> {
                 let failure = Failure::new("expected one recording, found several").file(path);
                 return Err(failure.hint("name one file of the folder").into());
             }
-            let recording = requests::read(source, &lens.counter)?;
+            let recording = recorded::read(source, &lens.counter)?;
             let Some(session) = chosen(&recording, session) else {
                 let failure = source.fail("there is no such session with requests");
                 let hint = "`afterimage requests FILE` lists the sessions";

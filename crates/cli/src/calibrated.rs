@@ -22,7 +22,7 @@ use crate::{
     input,
     json::object,
     output::Output,
-    requests, style,
+    recorded, style,
     text::{counted, grouped, percent, printable},
 };
 
@@ -234,7 +234,7 @@ fn read(path: &Path) -> Outcome<Calibration> {
 fn fit(input: &Input) -> Outcome<(Calibration, u64)> {
     let (mut builder, mut files) = (CalibrationBuilder::default(), 0);
     input::each(input, true, |source| {
-        let recording = requests::read(source, &base()?)?;
+        let recording = recorded::read(source, &base()?)?;
         files += 1;
         builder.add(&recording).map_err(|error| source.refuse(error))
     })?;

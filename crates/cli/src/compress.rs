@@ -1,5 +1,6 @@
 //! `afterimage compress`: a session within a budget.
 
+pub(crate) mod args;
 mod page;
 mod places;
 mod preview;
@@ -20,12 +21,12 @@ use sha2::{Digest, Sha256};
 
 use self::places::Places;
 use crate::{
-    args::{self, CompressAs},
+    args::CompressAs,
     failure::Outcome,
     fitting::{self, Session},
     json::object,
     output::{Output, note},
-    requests,
+    recorded,
     stats::media_json,
     text::{counted, printable},
 };
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &args::Compress) -> Outcome {
             // Of a session that does not fit no context is printed.
             if said.is_none() && matches!(session.fit, Fit::Fits(_)) {
                 let histories = std::iter::once(&session.history);
-                said = Some(requests::note_of(session.source.format(), histories));
+                said = Some(recorded::note_of(session.source.format(), histories));
             }
             printer.session(&session, &mut out)?;
             Ok(out.flush()?)

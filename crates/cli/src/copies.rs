@@ -11,7 +11,7 @@ use crate::{
     failure::Outcome,
     input::{self, Source},
     lens::{Counting, Lens},
-    sessions::written,
+    when::written,
 };
 
 /// The session in which each answer counts that stands in several.

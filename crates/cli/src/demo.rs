@@ -1,5 +1,7 @@
 //! `afterimage demo`: the main job on a session that the project wrote itself.
 
+pub(crate) mod args;
+
 use std::{io::Write, path::Path};
 
 use afterimage::{
@@ -11,7 +13,7 @@ use afterimage::{
 };
 
 use crate::{
-    args,
+    args::Format,
     failure::{Failure, Outcome},
     frames,
     hit::Hit,
@@ -117,7 +119,7 @@ fn page(
         out,
         "\n It reads like the berth board, but {bold}papers{bold:#} wrote it: the result of a tool call."
     )?;
-    if matches!(args.rendering.format, None | Some(args::Format::Xml)) {
+    if matches!(args.rendering.format, None | Some(Format::Xml)) {
         writeln!(out, " Its tags were forged, so they reached the model as plain text.")?;
     }
 

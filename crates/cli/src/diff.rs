@@ -1,5 +1,6 @@
 //! `afterimage diff`: where two contexts part, who wrote that, and what it costs.
 
+pub(crate) mod args;
 mod loaded;
 mod page;
 mod unit;
@@ -19,13 +20,12 @@ use self::{
     unit::{Change, changes},
 };
 use crate::{
-    args::{self, Cache},
     failure::{Failure, Outcome},
     json::{object, or_null},
     labels::SessionLabels,
     lens::{Counting, Lens},
     output::Output,
-    requests::breaks_json,
+    recorded::breaks_json,
 };
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
         ));
         return Err(failure.at("A", &previous.name).at("B", &next.name).into());
     }
-    let comparison = Comparison::of(&previous, &next, &*lens.counter, rules(args.cache))?;
+    let comparison = Comparison::of(&previous, &next, &*lens.counter, args.cache.rules())?;
     let mut out = Output::new(args.coloring.color);
     if args.json {
         out.json(comparison.to_json())?;
@@ -46,14 +46,6 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
         page::print(&comparison, args.full, &mut out)?;
     }
     Ok(out.flush()?)
-}
-
-pub(crate) fn rules(cache: Cache) -> PrefixRules {
-    match cache {
-        Cache::Exact => PrefixRules::EXACT,
-        Cache::Openai => PrefixRules::OPENAI,
-        Cache::Anthropic => PrefixRules::ANTHROPIC,
-    }
 }
 
 /// Two contexts, and what is between them.

@@ -1,5 +1,6 @@
 //! `afterimage expand`: the original text of a block, or the part of it that is looked for.
 
+pub(crate) mod args;
 mod part;
 
 use std::io::Write;
@@ -8,7 +9,7 @@ use afterimage::{compress::CompressionBlock, session::Fit};
 
 use self::part::Part;
 use crate::{
-    args::{self, Color},
+    args::Color,
     failure::{Failure, Outcome, Stop},
     fitting::{self, Session},
     output::{Output, note},

@@ -1,5 +1,7 @@
 //! `afterimage export`: recordings in the forms of other programs.
 
+pub(crate) mod args;
+
 use std::{
     cell::Cell,
     io::{self, Write},
@@ -11,22 +13,20 @@ use afterimage::{
 };
 
 use crate::{
-    args,
+    args::{CountedBy, Rendering, Tokenizer},
     failure::{Outcome, Stop},
     input::{self, Source},
     lens::{Counting, Lens},
     output::{self, Output},
-    requests,
+    recorded,
     text::counted,
     visible::in_json,
 };
 
 pub(crate) fn run(args: &args::Export) -> Outcome {
     // Nothing that is written is counted.
-    let rendering = args::Rendering {
-        format: None,
-        tokenizer: Some(args::CountedBy::Tokenizer(args::Tokenizer::Chars4)),
-    };
+    let rendering =
+        Rendering { format: None, tokenizer: Some(CountedBy::Tokenizer(Tokenizer::Chars4)) };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let mut out = Output::new(args.coloring.color);
     // An output that ends early is the reader's wish, which the library cannot know.
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &args::Export) -> Outcome {
         args::Messages::New => writer.with_messages(SpanMessages::New),
     };
     let read = input::each(&args.input.of_all_sessions(), true, |source| {
-        let recording = requests::read(source, &lens.counter)?;
+        let recording = recorded::read(source, &lens.counter)?;
         let wanted = args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
         if let Some(wanted) = wanted
@@ -100,7 +100,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return u64::try_from(at.as_nanosecond()).ok();
     }
-    let millis = crate::sessions::written(text)?;
+    let millis = crate::when::written(text)?;
     u64::try_from(millis).ok()?.checked_mul(1_000_000)
 }
 

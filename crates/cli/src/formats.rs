@@ -1,10 +1,12 @@
 //! `afterimage formats`: what can be read.
 
+pub(crate) mod args;
+
 use std::io::Write;
 
 use afterimage::transcript::TranscriptFormat;
 
-use crate::{args, failure::Outcome, json::object, output::Output, style};
+use crate::{failure::Outcome, json::object, output::Output, style};
 
 pub(crate) fn run(args: &args::Formats) -> Outcome {
     let mut out = Output::new(args.coloring.color);

@@ -1,5 +1,7 @@
 //! `afterimage frames`: the frames, as JSONL or as a table.
 
+pub(crate) mod args;
+
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
@@ -10,7 +12,6 @@ use afterimage::{
 };
 
 use crate::{
-    args,
     failure::Outcome,
     input::{self, Source},
     labels::{FrameLabels, Label, Labels},

@@ -1,6 +1,7 @@
 //! `afterimage guard`: what the provider's cache would serve of each request.
 
 mod alike;
+pub(crate) mod args;
 mod page;
 
 use std::{
@@ -20,22 +21,21 @@ use afterimage::{
 };
 
 use crate::{
-    args,
+    args::{Input, Rendering},
     failure::{Failure, Outcome, Stop},
     input::{self, InputRefusal, Source},
     json::{object, or_null},
     lens::{Counting, Lens},
     output::{self, Output},
-    requests::{
-        self,
-        causes::{BrokenCaches, price_lost},
-    },
-    sessions, usage,
+    recorded,
+    requests::causes::{BrokenCaches, price_lost},
+    usage,
     watch::{Printed, Reading, held, watch},
+    when,
 };
 
 pub(crate) fn run(args: &args::Guard) -> Outcome {
-    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer.clone() };
+    let rendering = Rendering { format: None, tokenizer: args.tokenizer.clone() };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let prices = usage::prices(&args.pricing)?;
     let rules = match args.rules.as_deref() {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Guard) -> Outcome {
         return watching.verdict();
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
-        let recording = requests::read(source, &lens.counter)?;
+        let recording = recorded::read(source, &lens.counter)?;
         let watched = watching.of(source, &recording, |_| true)?;
         watching.print(source, &watched, true, &mut out)
     })?;
@@ -151,14 +151,14 @@ impl Watching<'_> {
     /// Prints what is new in a file that is followed.
     fn refresh(
         &self,
-        input: &args::Input,
+        input: &Input,
         is_quiet: bool,
         printed: &mut Printed<()>,
         out: &mut Output,
     ) -> Outcome<Reading> {
         let mut is_held = false;
         input::read(input, false, InputRefusal::Ends, |source| {
-            let recording = requests::read(source, &self.lens.counter)?;
+            let recording = recorded::read(source, &self.lens.counter)?;
             if !printed.are_in(recording.exchanges()) {
                 source.note("the file was replaced or cut: it is followed from its beginning");
                 *printed = Printed::default();
@@ -374,7 +374,7 @@ fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
 
 fn sent<'r>(request: &'r Request, exchange: &Exchange) -> SentRequest<'r> {
     let sent = SentRequest::new(request);
-    match exchange.time.as_deref().and_then(sessions::written) {
+    match exchange.time.as_deref().and_then(when::written) {
         Some(time) => sent.at(Millis::new(time)),
         None => sent,
     }

@@ -2,14 +2,18 @@
 
 mod at_once;
 mod branch;
+mod candidates;
 mod counted;
 mod folder;
 mod opening;
 mod passed_over;
+mod places;
 mod redaction;
 mod source;
+mod stamp;
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
@@ -26,16 +30,21 @@ use indexmap::IndexSet;
 use crate::{
     args::Input,
     failure::{Failure, Outcome, Stop, first_stop},
+    output,
 };
+use candidates::newest;
+pub(crate) use candidates::{Candidate, Candidates, candidates, no_session};
 pub(crate) use counted::{Progress, is_stdin};
 pub(crate) use folder::{FolderContents, Found, FoundKind};
 use opening::expanded;
 pub(crate) use opening::{Opened, Opening, is_folder_of_files};
 use passed_over::PassedOver;
+pub(crate) use places::{Place, home, variable};
 use redaction::Redaction;
 #[cfg(feature = "record")]
 pub(crate) use redaction::{RedactionReporter, redactor};
 pub(crate) use source::Source;
+pub(crate) use stamp::Stamp;
 
 /// What comes of a file that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,12 +198,22 @@ struct Reading<'r> {
     outcome: Outcome,
 }
 
+/// The files that are read.
+pub(crate) fn chosen(input: &Input) -> Outcome<Cow<'_, [PathBuf]>> {
+    if !input.last {
+        return Ok(Cow::Borrowed(&input.files));
+    }
+    let newest = newest(&input.files)?;
+    output::note(&format!("the newest session is {}", newest.display()));
+    Ok(Cow::Owned(vec![newest]))
+}
+
 impl<'r> Reading<'r> {
     fn of(input: &'r Input, refused: InputRefusal) -> Outcome<(Self, Vec<Outcome<Opening>>)> {
         if input.files.iter().filter(|path| is_stdin(path)).count() > 1 {
             return Err(Failure::new("only one of the files can be `-`, standard input").into());
         }
-        let files = input.chosen()?;
+        let files = chosen(input)?;
         let redaction = Redaction::of(input)?;
         if let Some(redaction) = &redaction {
             redaction.learn(&files, input.input_format);

@@ -7,6 +7,7 @@ mod args;
 mod audit;
 mod calibrated;
 mod checkpoint;
+mod command_line;
 mod compress;
 mod copies;
 mod demo;
@@ -31,6 +32,7 @@ mod output;
 mod pages;
 #[cfg(feature = "record")]
 mod record;
+mod recorded;
 mod render;
 mod replay;
 mod requests;
@@ -47,11 +49,12 @@ mod view;
 mod visible;
 mod wanted;
 mod watch;
+mod when;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
 use clap::{CommandFactory, Parser, error::ErrorKind};
+use command_line::{Cli, Command};
 use failure::{Outcome, Stop};
 
 fn main() -> ExitCode {
@@ -108,8 +111,8 @@ fn run(command: &Command) -> Outcome {
         Command::Journal(args) => journal::run(args),
         Command::Sessions(args) => sessions::run(args),
         Command::Formats(args) => formats::run(args),
-        Command::Completions { shell } => manual::completions(*shell),
-        Command::Man { command } => manual::page(command.as_deref()),
+        Command::Completions { shell } => manual::completions(*shell, Cli::command()),
+        Command::Man { command } => manual::page(command.as_deref(), Cli::command()),
     }
 }
 

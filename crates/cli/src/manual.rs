@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
+use clap::Command;
 
 use crate::{
-    args::{Cli, Color},
+    args::Color,
     failure::{Failure, Outcome},
     output::Output,
 };
@@ -13,15 +13,15 @@ use crate::{
 const NAME: &str = "afterimage";
 
 /// Writes the completions for a shell.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
+pub(crate) fn completions(shell: clap_complete::Shell, mut program: Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);
+    clap_complete::generate(shell, &mut program, NAME, &mut script);
     write(&script)
 }
 
 /// Writes the manual page of the program or of a command.
-pub(crate) fn page(command: Option<&str>) -> Outcome {
-    let mut cli = Cli::command().name(NAME);
+pub(crate) fn page(command: Option<&str>, program: Command) -> Outcome {
+    let mut cli = program.name(NAME);
     cli.build();
     let command = match command {
         None => cli,

@@ -1,5 +1,6 @@
 //! `afterimage render`: what the model reads.
 
+pub(crate) mod args;
 mod raw;
 
 use std::{collections::HashSet, io::Write, sync::Arc};
@@ -17,9 +18,10 @@ use afterimage::{
 };
 use indexmap::{IndexMap, IndexSet};
 
+use self::args::RenderAs;
 use self::raw::Side;
 use crate::{
-    args::{self, RenderAs},
+    args::Input,
     failure::{Failure, Outcome, Stop},
     input::{self, Source},
     json::{object, or_null},
@@ -27,7 +29,7 @@ use crate::{
     moment::moment,
     output::{Output, note},
     pages::{Page, Pages},
-    requests, style,
+    recorded, style,
     text::{MOST_REASON, counted, truncated},
     view,
     wanted::{FrameFilter, Place},
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
             RenderAs::Snapshots => snapshots(source, &lens, &mut wanted, &mut out)?,
             RenderAs::Messages => {
                 let lacks = messages(source, &lens, &mut wanted, args.whole, &mut out)?;
-                let note = lacks.map(|lacks| requests::context_note(source.format(), &lacks));
+                let note = lacks.map(|lacks| recorded::context_note(source.format(), &lacks));
                 text.note = text.note.take().or(note);
             }
         }
@@ -80,17 +82,17 @@ pub(crate) fn run(args: &args::Render) -> Outcome {
 
 /// Prints a request: as it was sent, or joined with what it goes on from.
 fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
-    requests::of_one_file(&args.input)?;
+    recorded::of_one_file(&args.input)?;
     if let Some(request) = alone(args, number)? {
         return print_request(args, &request, out);
     }
     input::each(&args.input.of_all_sessions(), true, |source| {
         let recording =
-            requests::with(source, number, args.input.session.as_deref(), &uncounted())?;
-        requests::known(source, &recording, number)?;
+            recorded::with(source, number, args.input.session.as_deref(), &uncounted())?;
+        recorded::known(source, &recording, number)?;
         let request = if args.as_sent { recording.sent(number) } else { recording.request(number) };
         let request = request.map_err(|error| source.refuse(error))?;
-        if let Some(note) = requests::provenance_note(request.provenance()) {
+        if let Some(note) = recorded::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
         print_request(args, &request, out)
@@ -99,7 +101,7 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
 
 /// A request of a recording that can be read without the others; `None` where it cannot.
 fn alone(args: &args::Render, number: usize) -> Outcome<Option<Request>> {
-    let args::Input { files, last, input_format, session, redaction, .. } = &args.input;
+    let Input { files, last, input_format, session, redaction, .. } = &args.input;
     let is_chosen =
         *last || args.input.branches.is_asked() || input_format.is_some() || session.is_some();
     match files.as_slice() {
@@ -121,10 +123,10 @@ fn print_request(args: &args::Render, request: &Request, out: &mut Output) -> Ou
 
 /// Prints what came back for a request.
 fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
-    requests::of_one_file(&args.input)?;
+    recorded::of_one_file(&args.input)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
-        let recording = requests::with(source, number, session, &uncounted())?;
+        let recording = recorded::with(source, number, session, &uncounted())?;
         let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
         let Some(exchange) = found else { return Ok(()) };
         let Exchange { session, response, outcome, provenance, .. } = exchange;
@@ -243,7 +245,7 @@ impl Text {
         }
         if !shown.is_empty() && self.note.is_none() {
             let format = pages.source().format();
-            self.note = Some(requests::context_note(format, &pages.lacks()?));
+            self.note = Some(recorded::context_note(format, &pages.lacks()?));
         }
         pages.each_tail(shown, |tail| {
             let after = || {

@@ -1,8 +1,10 @@
 //! `afterimage replay`: what the requests of a session would have cost, by policy.
 
+pub(crate) mod args;
 mod cost;
 mod emit;
 mod page;
+mod policies;
 mod session_budget;
 
 use std::{collections::HashMap, io::Write, sync::Arc};
@@ -20,6 +22,7 @@ use afterimage::{
 };
 use indexmap::{IndexMap, map::Entry};
 
+use self::args::AskedFor;
 use self::{
     cost::Pricing,
     emit::Emitter,
@@ -27,7 +30,7 @@ use self::{
     session_budget::SessionBudget,
 };
 use crate::{
-    args::{self, AskedFor, Format},
+    args::{Fitting, Format, Rendering},
     failure::Outcome,
     fitting::{self, CommandInput},
     input::{self, Source},
@@ -35,7 +38,7 @@ use crate::{
     lens::{Counting, Counts, Lens},
     moment::moment,
     output::{Output, note},
-    requests,
+    recorded,
     text::{counted, printable},
 };
 
@@ -176,7 +179,7 @@ impl<'a> Player<'a> {
         };
         let engine = Arc::from(fitting::engine(&args.fitting, input)?);
         let rendering =
-            args::Rendering { format: Some(Format::Native), tokenizer: args.tokenizer.clone() };
+            Rendering { format: Some(Format::Native), tokenizer: args.tokenizer.clone() };
         let lens = Lens::new(&rendering, Counting::Always)?;
         let pricing = Pricing::new(args)?;
         let emitter = match (&args.emit, args.form) {
@@ -252,7 +255,7 @@ impl<'a> Player<'a> {
             }
         }
         let histories = sessions.values().filter_map(|runs| Some(runs.first()?.replay.history()));
-        let note = requests::note_of(source.format(), histories);
+        let note = recorded::note_of(source.format(), histories);
         Ok(FilePlayed { played: all, note, budgets: budgets.into_values().collect() })
     }
 
@@ -382,7 +385,7 @@ struct Run {
 }
 
 /// The policy with the options of the command line.
-fn policy(policy: &ReplayPolicy, args: &args::Fitting, budget: &Budget) -> ReplayPolicy {
+fn policy(policy: &ReplayPolicy, args: &Fitting, budget: &Budget) -> ReplayPolicy {
     match policy {
         ReplayPolicy::Blocks(_) => ReplayPolicy::Blocks(fitting::options(args, budget)),
         other => other.clone(),

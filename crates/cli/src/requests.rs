@@ -1,5 +1,6 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
+pub(crate) mod args;
 mod broken;
 pub(crate) mod causes;
 mod counted;
@@ -7,33 +8,25 @@ mod follow;
 mod listing;
 mod page;
 
-use std::{io::Write, path::PathBuf, sync::Arc};
+use std::{io::Write, sync::Arc};
 
-use afterimage::{
-    guard::{CacheRules, Guard},
-    json::Value,
-    request::{CacheBreak, Lack, Provenance, Recording, Request},
-    tokens::TokenCounter,
-    transcript::TranscriptFormat,
-    veil::{self, History},
-};
+use afterimage::guard::{CacheRules, Guard};
 
 use self::{counted::RequestCounts, listing::Listing};
 use crate::{
-    args,
+    args::Rendering,
     copies::Copies,
-    failure::{Failure, Outcome},
+    failure::Outcome,
     input::{self, Source},
-    json::object,
     lens::{Counting, Lens},
-    moment::moment,
     output::Output,
+    recorded,
     text::{counted, grouped},
     usage,
 };
 
 pub(crate) fn run(args: &args::Requests) -> Outcome {
-    let rendering = args::Rendering { format: None, tokenizer: args.tokenizer.clone() };
+    let rendering = Rendering { format: None, tokenizer: args.tokenizer.clone() };
     let lens = Lens::new(&rendering, Counting::Always)?;
     let prices = usage::prices(&args.pricing)?;
     let mut out = Output::new(args.coloring.color);
@@ -43,7 +36,7 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
     let input = args.input.of_all_sessions();
     let copies = Copies::of_files(&input)?;
     input::each(&input, true, |source| {
-        let mut recording = read(source, &lens.counter)?;
+        let mut recording = recorded::read(source, &lens.counter)?;
         recording.mark_copies(|reported| copies.mark(reported));
         let counts = RequestCounts::of(args, &lens, &recording);
         let counts = counts.map_err(|error| source.refuse(error))?;
@@ -82,192 +75,4 @@ fn unread(source: &Source) -> Option<String> {
     let named: Vec<String> =
         named.map(|(api, count)| format!("{} to {api}", grouped(*count))).collect();
     (all > 0).then(|| format!("{} cannot be read: {}", counted(all, "request"), named.join(", ")))
-}
-
-/// Reads a source to its end, with its requests.
-pub(crate) fn read(source: &mut Source, counter: &Arc<dyn TokenCounter>) -> Outcome<Recording> {
-    source.keep_exchanges();
-    let mut recording = Recording::new(source.format(), Arc::clone(counter));
-    while let Some(record) = source.next() {
-        let record = record?;
-        let now = moment(&record.frame);
-        recording.push(record, now).map_err(|error| source.refuse(error))?;
-    }
-    recording.finish(&source.take_exchanges()?);
-    Ok(recording)
-}
-
-/// The request with this number of a source.
-pub(crate) fn one(
-    source: &mut Source,
-    number: usize,
-    session: Option<&str>,
-    counter: &Arc<dyn TokenCounter>,
-) -> Outcome<(Recording, Request)> {
-    let recording = read(source, counter)?;
-    let request = numbered(source, &recording, number, session)?;
-    Ok((recording, request))
-}
-
-/// The request with this number of a recording.
-pub(crate) fn numbered(
-    source: &Source,
-    recording: &Recording,
-    number: usize,
-    session: Option<&str>,
-) -> Outcome<Request> {
-    check(source, recording, number, session)?;
-    known(source, recording, number)?;
-    recording.request(number).map_err(|error| source.refuse(error))
-}
-
-/// An error where the body of a request is not known.
-pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Outcome {
-    let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-    match found.and_then(|exchange| exchange.unread.as_deref()) {
-        Some(reason) => {
-            let text = format!("the body of request {number} is not known: {reason}");
-            let failure = source.fail(text);
-            Err(if source.is_recording() {
-                let hint =
-                    format!("`afterimage render --request {number} --raw FILE` prints the body");
-                failure.hint(hint).into()
-            } else {
-                failure.into()
-            })
-        }
-        None => Ok(()),
-    }
-}
-
-/// The recording of a source that has a request with this number.
-pub(crate) fn with(
-    source: &mut Source,
-    number: usize,
-    session: Option<&str>,
-    counter: &Arc<dyn TokenCounter>,
-) -> Outcome<Recording> {
-    let recording = read(source, counter)?;
-    check(source, &recording, number, session)?;
-    Ok(recording)
-}
-
-/// An error where a recording has no request with this number, or has it in another session.
-fn check(source: &Source, recording: &Recording, number: usize, session: Option<&str>) -> Outcome {
-    let count = recording.exchanges().len() as u64;
-    if number == 0 || number as u64 > count {
-        let there_is = if count == 0 {
-            "there is no request in it".to_owned()
-        } else {
-            format!(
-                "there {} {} in it",
-                if count == 1 { "is" } else { "are" },
-                counted(count, "request")
-            )
-        };
-        let failure = source.fail(format!("{there_is}, and none with the number {number}"));
-        return Err(failure.hint("`afterimage requests FILE` lists them").into());
-    }
-    let of = recording.exchanges().get(number - 1).map(|exchange| &*exchange.session);
-    if let (Some(wanted), Some(of)) = (session, of)
-        && wanted != of
-    {
-        let failure = source.fail(format!("request {number} is of the session {of:?}"));
-        return Err(failure
-            .hint("`afterimage requests --session NAME FILE` lists those of one")
-            .into());
-    }
-    Ok(())
-}
-
-/// Says that a request was worked out, or joined, and what is missing.
-pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
-    match provenance {
-        Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
-        Provenance::Resolved { wrong: Some(wrong), .. } => Some(format!("not joined: {wrong}")),
-        Provenance::Resolved { messages, missing, .. } => {
-            let messages = counted(*messages as u64, "message");
-            let missing = missing.as_deref().map(|id| {
-                format!(", and what came before is missing: no whole response {id:?} was recorded")
-            });
-            let missing = missing.unwrap_or_default();
-            Some(format!(
-                "resolved: {messages} of earlier requests and answers stand before its own{missing}"
-            ))
-        }
-        _ => None,
-    }
-}
-
-/// Says that a context was worked out from a transcript, and what that lacks.
-pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
-    format!("reconstructed from a transcript, without {}", named(lacks))
-}
-
-/// Says of a context that its source holds no such text: what it was worked out from, and what that
-/// lacks.
-pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
-    if holds_requests(format) {
-        return "the context holds the messages of recorded requests alone: `render --request N FILE` \
-                has them as they were sent, with their tools and parameters"
-            .to_owned();
-    }
-    // Tools are in no context, whatever the source holds.
-    let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
-    let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
-    format!("the context is {}", reconstructed(&lacks))
-}
-
-/// Whether the sources in a format are recorded requests.
-pub(crate) fn holds_requests(format: TranscriptFormat) -> bool {
-    matches!(
-        format,
-        TranscriptFormat::Wire
-            | TranscriptFormat::Har
-            | TranscriptFormat::Otlp
-            | TranscriptFormat::Recording
-            | TranscriptFormat::CodexTrace
-            | TranscriptFormat::ClaudeBodies
-    )
-}
-
-/// As [`context_note`], of the contexts of these histories.
-pub(crate) fn note_of<'h>(
-    format: TranscriptFormat,
-    mut histories: impl Iterator<Item = &'h History>,
-) -> String {
-    let has_system = histories.all(|history| {
-        let frames = history.frames();
-        (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
-    });
-    context_note(format, &Lack::of_transcript(has_system, false))
-}
-
-fn named(lacks: &[Lack]) -> String {
-    let names: Vec<String> = lacks.iter().map(ToString::to_string).collect();
-    match names.split_last() {
-        None => "all of it".to_owned(),
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
-/// What takes the cache, as JSON.
-pub(crate) fn breaks_json(breaks: &[CacheBreak]) -> Value {
-    let json = breaks
-        .iter()
-        .map(|of| Value::from(object! { "cause": of.cause.as_str(), "from": of.from.as_str() }));
-    json.collect()
-}
-
-/// A failure where a request is asked for and there are several files.
-pub(crate) fn of_one_file(input: &args::Input) -> Outcome {
-    let is_folder = |path: &PathBuf| !input.last && input::is_folder_of_files(path);
-    if input.files.len() > 1 || input.files.iter().any(is_folder) {
-        return Err(Failure::new(
-            "a request is asked for by its number in one file, found several files",
-        )
-        .into());
-    }
-    Ok(())
 }

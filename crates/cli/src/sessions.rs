@@ -1,6 +1,6 @@
 //! `afterimage sessions`: the sessions that there are, newest first.
 //!
-//! [`places`] says where they are, [`listing`] finds the files and asks the [`index`] for what is
+//! [`crate::input`] finds the files, [`listing`] asks the [`index`] for what is
 //! known of each; what it does not know is read once, into a [`summary`].
 
 pub(crate) mod args;
@@ -8,30 +8,23 @@ mod cache;
 mod index;
 mod listing;
 mod page;
-mod places;
 mod project;
-mod stamp;
 mod summary;
-mod when;
 
 use std::{
     io::Write,
-    path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::{
-    failure::{Failure, Outcome, Stop},
-    input::redactor,
+    failure::{Outcome, Stop},
+    input::{Candidates, candidates, no_session, redactor},
     output::{self, Output},
     text::counted,
     usage,
 };
-pub(crate) use when::written;
-
 use index::Index;
-use listing::{Candidates, Reading};
-use places::Place;
+use listing::Reading;
 
 pub(crate) fn run(args: &args::Sessions) -> Outcome {
     let mut out = Output::new(args.coloring.color);
@@ -87,45 +80,6 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         passed_over(reading.passed_over, links);
     }
     if is_partial { Err(Stop::Reported) } else { reading.outcome }
-}
-
-/// The session whose file changed last, in these folders or where the agents keep theirs.
-pub(crate) fn newest(folders: &[PathBuf]) -> Outcome<PathBuf> {
-    let (_, candidates) = candidates(folders)?;
-    let newest = candidates.newest().ok_or_else(|| no_session(folders))?;
-    Ok(newest.path().to_owned())
-}
-
-/// What may be sessions in these folders; where none is named, the places where they are too.
-fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates)> {
-    let mut candidates = Candidates::default();
-    for folder in folders {
-        candidates.add(folder)?;
-    }
-    if !folders.is_empty() {
-        return Ok((Vec::new(), candidates));
-    }
-    let (there, missing): (Vec<Place>, Vec<Place>) =
-        places::all().into_iter().partition(|place| place.folder.is_dir());
-    if there.is_empty() {
-        let failure = Failure::new("no agent keeps its sessions in one of the usual folders");
-        let failure =
-            missing.iter().fold(failure, |failure, place| failure.at("looked", place.shown()));
-        return Err(failure.hint("name a folder: `afterimage sessions FOLDER`").into());
-    }
-    for folder in there.iter().flat_map(Place::folders) {
-        // Of one agent nothing may be readable, and of the others all.
-        match candidates.add(&folder) {
-            Err(Stop::Failure(failure)) => failure.report(),
-            added => added?,
-        }
-    }
-    Ok((there, candidates))
-}
-
-fn no_session(folders: &[PathBuf]) -> Failure {
-    let failure = Failure::new("there is no session");
-    folders.iter().map(PathBuf::as_path).fold(failure, |failure, path: &Path| failure.file(path))
 }
 
 fn passed_over(files: u64, links: u64) {

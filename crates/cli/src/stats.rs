@@ -1,5 +1,6 @@
 //! `afterimage stats`: what a transcript holds and costs.
 
+pub(crate) mod args;
 mod context;
 mod ledger;
 mod media;
@@ -23,14 +24,14 @@ use std::{
 };
 
 use crate::{
-    args, calibrated,
+    calibrated,
     copies::Copies,
     failure::Outcome,
     input::{self, InputRefusal, Source},
     labels::{ArchivedLabels, Label, Labels},
     lens::{Counting, Lens, Lenses},
     output::Output,
-    requests,
+    recorded,
     usage::{self, Reported},
 };
 pub(crate) use context::media_json;
@@ -125,7 +126,7 @@ fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty
 
 /// The sums of one request alone.
 fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
-    requests::of_one_file(&args.input)?;
+    recorded::of_one_file(&args.input)?;
     let lens = Lens::new(&args.rendering, Counting::Always)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
         let of = OfRequest::of(source, number, args.input.session.as_deref(), &lens)?;

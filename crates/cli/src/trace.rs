@@ -1,5 +1,6 @@
 //! `afterimage trace`: who wrote it.
 
+pub(crate) mod args;
 mod candidates;
 mod phrase;
 mod request;
@@ -20,7 +21,6 @@ use indexmap::IndexSet;
 pub(crate) use self::phrase::{Phrase, occurrences};
 use self::request::RequestHit;
 use crate::{
-    args,
     failure::{Failure, Outcome, Stop},
     hit::Hit,
     input::{self, Source},
@@ -28,7 +28,7 @@ use crate::{
     lens::{Counting, Counts, Lens, Lenses},
     output::{Json, Output, note},
     pages::{Page, Pages},
-    requests, style,
+    recorded, style,
     table::Table,
     text::{counted, grouped},
     view,
@@ -320,7 +320,7 @@ impl Tracing<'_> {
         }
         if hits.in_file > 0 && hits.note.is_none() {
             let format = pages.source().format();
-            hits.note = Some(requests::context_note(format, &pages.lacks()?));
+            hits.note = Some(recorded::context_note(format, &pages.lacks()?));
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());
@@ -401,7 +401,7 @@ impl Tracing<'_> {
                        pages: &Pages<'_, '_>| {
             if hits.note.is_none() {
                 let format = pages.source().format();
-                hits.note = Some(requests::context_note(format, &pages.lacks()?));
+                hits.note = Some(recorded::context_note(format, &pages.lacks()?));
             }
             let chunk = snapshot.chunk_at(byte).ok_or_else(|| {
                 let length = snapshot.text().len();

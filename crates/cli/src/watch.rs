@@ -43,7 +43,7 @@ pub(crate) fn watch(
     input: &args::Input,
     mut refresh: impl FnMut(&args::Input, bool) -> Outcome<Reading>,
 ) -> Outcome {
-    let chosen = input.chosen()?;
+    let chosen = input::chosen(input)?;
     let [path] = &*chosen else {
         return Err(Failure::new("expected one file to follow, found several").into());
     };

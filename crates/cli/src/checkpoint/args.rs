@@ -7,7 +7,9 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use crate::args::{Coloring, Input, Tokenizer, token_limit};
 
+/// Lint, draft and shrink checkpoints in Markdown; compute, apply and check their deltas
 #[derive(Debug, Args)]
+#[command(after_help = "Example: afterimage checkpoint diff chk-001.md chk-002.md")]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Checkpoint {
     #[command(subcommand)]

@@ -17,8 +17,9 @@ use afterimage::{
 };
 use indexmap::IndexMap;
 
+use super::args::Diff;
 use crate::{
-    args::{self, Input},
+    args::Input,
     failure::{Failure, Outcome, Stop},
     fitting::histories,
     input,
@@ -27,7 +28,7 @@ use crate::{
     lens::{Counting, Lens, Lenses, uncounted},
     moment::moment,
     output::note,
-    requests, store,
+    recorded, store,
 };
 
 /// A context with where it comes from.
@@ -84,7 +85,7 @@ impl LoadedContext {
 const WHAT: &str = "a context is what `render --as messages` or `compress --as …` prints";
 
 /// Loads both contexts.
-pub(super) fn load_both(args: &args::Diff, lens: &Lens) -> Outcome<(LoadedContext, LoadedContext)> {
+pub(super) fn load_both(args: &Diff, lens: &Lens) -> Outcome<(LoadedContext, LoadedContext)> {
     if input::is_stdin(&args.previous) && input::is_stdin(&args.next) {
         return Err(Failure::new("standard input can be read once, and stands for A and B").into());
     }
@@ -144,20 +145,20 @@ fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
 fn requests_of(
     file: &Path,
     numbers: &[(usize, &Path)],
-    args: &args::Diff,
+    args: &Diff,
 ) -> Outcome<Vec<LoadedContext>> {
     let branches = args.branches.clone();
     let input = Input { branches, ..Input::of(vec![file.to_owned()]) };
-    requests::of_one_file(&input)?;
+    recorded::of_one_file(&input)?;
     let mut loaded = Vec::new();
     input::read(&input, true, input::InputRefusal::Ends, |source| {
         // The texts are counted when they are compared.
-        let recording = requests::read(source, &uncounted())?;
+        let recording = recorded::read(source, &uncounted())?;
         let labels = RecordingLabels::new(&recording);
         for (number, path) in numbers {
             let session = args.session.as_deref();
-            let request = requests::numbered(source, &recording, *number, session)?;
-            if let Some(note) = requests::provenance_note(request.provenance()) {
+            let request = recorded::numbered(source, &recording, *number, session)?;
+            if let Some(note) = recorded::provenance_note(request.provenance()) {
                 source.note(&format!("request {number} is {note}"));
             }
             let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
@@ -228,7 +229,7 @@ impl WrittenContext {
 
 struct Reading<'r> {
     path: &'r Path,
-    args: &'r args::Diff,
+    args: &'r Diff,
     lens: &'r Lens,
     /// Whether the context is asked for of a file that holds requests.
     as_context: bool,
@@ -384,7 +385,7 @@ impl Reading<'_> {
         let mut contexts = Vec::new();
         if !self.as_context {
             input::read(&input, true, input::InputRefusal::Ends, |source| {
-                let recording = requests::read(source, &uncounted())?;
+                let recording = recorded::read(source, &uncounted())?;
                 let requests = LoadedContext::last_requests(&source.name(), &recording);
                 contexts.extend(requests.map_err(|error| source.refuse(error))?);
                 Ok(())
@@ -428,7 +429,7 @@ fn rendered(
             exported: ExportedRequest::of_context(&context),
             request: None,
             labels: SessionLabels::of_history(&history),
-            note: Some(requests::note_of(format, std::iter::once(&history))),
+            note: Some(recorded::note_of(format, std::iter::once(&history))),
         })
     });
     contexts.collect()

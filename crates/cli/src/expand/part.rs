@@ -6,8 +6,8 @@ use afterimage::{
     Result, id::FrameSeq, snapshot::FrameSnapshot, text::TextRange, window::FramePage,
 };
 
+use super::args::Expand;
 use crate::{
-    args,
     failure::Failure,
     fitting::Session,
     text::{counted, grouped},
@@ -28,7 +28,7 @@ type Place = (FrameSeq, TextRange);
 
 impl<'a> Part<'a> {
     /// `None` where all of a block is asked for.
-    pub(super) fn of(args: &'a args::Expand) -> Option<Self> {
+    pub(super) fn of(args: &'a Expand) -> Option<Self> {
         let (text, frame) = (args.around.as_deref(), args.frame.map(FrameSeq::new));
         let limit = args.limit.unwrap_or(FramePage::LIMIT);
         (text.is_some() || frame.is_some()).then_some(Self { text, frame, limit })

@@ -4,7 +4,13 @@ use clap::{Args, Subcommand, ValueHint};
 
 use crate::args::Coloring;
 
+/// Show what journals hold: sessions, the states that their events lead to, snapshots
+///
+/// A journal is a directory, or nats://HOST:PORT/NAME on NATS JetStream. Credentials come from
+/// --creds, or from the environment: `AFTERIMAGE_NATS_CREDS` (a file), `AFTERIMAGE_NATS_TOKEN`, or
+/// `AFTERIMAGE_NATS_USER` with `AFTERIMAGE_NATS_PASSWORD`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: afterimage journal ls nats://127.0.0.1:4222/afterimage")]
 pub(crate) struct Journal {
     #[command(subcommand)]
     pub(crate) command: JournalCommand,

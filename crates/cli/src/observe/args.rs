@@ -29,7 +29,12 @@ Columns of the table:
   SHOWN         the bytes that it took in summaries
   TOKENS SAVED  the tokens of the payloads that it stood for there, less those that it took";
 
+/// Keep what tools told an agent, for each account, and sum it up with the age of each fact
+///
+/// A database holds the latest response of each tool for each account. A summary says in a few
+/// lines what is known, how old it is, and what an action has made stale.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: afterimage observe --db state.db summary --account Ada")]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Observe {
     /// The database; `put` makes it where it is not there

@@ -34,7 +34,7 @@ use crate::{
     lens::Lens,
     moment::moment,
     output::{Output, note},
-    requests, style,
+    recorded, style,
     table::{Column, Table, plain},
     text::{grouped, percent},
     view,
@@ -102,7 +102,7 @@ impl Replaying<'_> {
     fn transcript(&mut self, source: &mut input::Source, out: &mut Output) -> Outcome {
         let observations = self.observations()?;
         let (ledgers, lacks) = of_transcript(source, self.args, &observations, &self.counter)?;
-        self.said.get_or_insert_with(|| requests::context_note(source.format(), &lacks));
+        self.said.get_or_insert_with(|| recorded::context_note(source.format(), &lacks));
         let sums = self.say(&source.name(), &ledgers, out)?;
         self.add(sums);
         Ok(())

@@ -8,13 +8,13 @@ use afterimage::{
     request as listed,
 };
 
+use super::args::Render;
 use crate::{
-    args,
     failure::{Outcome, Stop},
     input::{self, Source},
     lens::uncounted,
     output::Output,
-    requests,
+    recorded,
 };
 
 /// Which body of an exchange is asked for.
@@ -25,11 +25,11 @@ pub(super) enum Side {
 }
 
 /// Prints what is stored of a body, unpacked where it can be.
-pub(super) fn print(args: &args::Render, number: usize, side: Side, out: &mut Output) -> Outcome {
-    requests::of_one_file(&args.input)?;
+pub(super) fn print(args: &Render, number: usize, side: Side, out: &mut Output) -> Outcome {
+    recorded::of_one_file(&args.input)?;
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
-        let listed = requests::with(source, number, session, &uncounted())?;
+        let listed = recorded::with(source, number, session, &uncounted())?;
         let listed = number.checked_sub(1).and_then(|at| listed.exchanges().get(at));
         let recording = opened(source)?;
         let Some(exchange) = exchange_at(&recording, listed.and_then(|listed| listed.line)) else {

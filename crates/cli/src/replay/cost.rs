@@ -6,8 +6,8 @@ use afterimage::{
     transcript::{Currency, Money, Usage},
 };
 
+use super::args::Replay;
 use crate::{
-    args,
     failure::{Failure, Outcome},
     usage,
 };
@@ -29,11 +29,11 @@ pub(super) struct Running {
 const SHORT: u64 = 1_000;
 
 impl Pricing {
-    pub(super) fn new(args: &args::Replay) -> Outcome<Self> {
+    pub(super) fn new(args: &Replay) -> Outcome<Self> {
         let Some(model) = &args.model else {
             return Ok(Self { price: None, rates: ReplayRates::default() });
         };
-        let prices = usage::prices(&args::Pricing { prices: args.prices.clone() })?;
+        let prices = usage::prices(&crate::args::Pricing { prices: args.prices.clone() })?;
         let Some(price) = prices.of(model) else {
             let failure = Failure::new(format!("no price of the model {model:?}"));
             let hint = "`--prices FILE` takes a table of your own";

@@ -10,7 +10,7 @@ use afterimage::{
     transcript::Money,
 };
 
-use crate::sessions;
+use crate::when;
 
 /// The broken caches of a recording, by the numbers of their requests. What a copy lost was paid for
 /// in the session that it was copied from.
@@ -18,7 +18,7 @@ pub(crate) struct BrokenCaches(BTreeMap<usize, BrokenCache>);
 
 impl BrokenCaches {
     pub(crate) fn of(recording: &Recording) -> afterimage::Result<Self> {
-        let time = |text: &str| sessions::written(text).map(Millis::new);
+        let time = |text: &str| when::written(text).map(Millis::new);
         let is_own = |broken: &BrokenCache| {
             let exchange =
                 broken.request.checked_sub(1).and_then(|at| recording.exchanges().get(at));

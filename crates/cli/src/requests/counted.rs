@@ -7,7 +7,8 @@ use afterimage::{
     tokens::Certainty,
 };
 
-use crate::{args, json::object, lens::Lens};
+use super::args::Requests;
+use crate::{json::object, lens::Lens};
 
 /// What is counted of requests as a whole, for JSON alone.
 #[derive(Default)]
@@ -22,7 +23,7 @@ pub(super) struct RequestCounts {
 
 impl RequestCounts {
     pub(super) fn of(
-        args: &args::Requests,
+        args: &Requests,
         lens: &Lens,
         recording: &Recording,
     ) -> afterimage::Result<Self> {

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use afterimage::{bill::Prices, request::Exchange};
 
+use super::args::Requests;
 use super::{counted::RequestCounts, listing::Listing, page::Shape};
 use crate::{
-    args,
     failure::Outcome,
     input::{self, InputRefusal},
     lens::Lens,
@@ -18,12 +18,7 @@ use crate::{
 pub(super) type Printed = watch::Printed<Shape>;
 
 /// Prints the requests of a file, and those that come, until it is interrupted.
-pub(super) fn run(
-    args: &args::Requests,
-    lens: &Lens,
-    prices: &Prices,
-    out: &mut Output,
-) -> Outcome {
+pub(super) fn run(args: &Requests, lens: &Lens, prices: &Prices, out: &mut Output) -> Outcome {
     let mut printed = Printed::default();
     watch(&args.input, |input, is_quiet| {
         let following = Following { args, input, lens, prices };
@@ -34,8 +29,8 @@ pub(super) fn run(
 
 /// What is followed, and how it is shown.
 struct Following<'f> {
-    args: &'f args::Requests,
-    input: &'f args::Input,
+    args: &'f Requests,
+    input: &'f crate::args::Input,
     lens: &'f Lens,
     prices: &'f Prices,
 }
@@ -46,7 +41,7 @@ impl Following<'_> {
     fn refresh(&self, is_quiet: bool, printed: &mut Printed, out: &mut Output) -> Outcome<bool> {
         let mut is_held = false;
         input::read(self.input, false, InputRefusal::Ends, |source| {
-            let recording = super::read(source, &self.lens.counter)?;
+            let recording = crate::recorded::read(source, &self.lens.counter)?;
             if !printed.are_in(recording.exchanges()) {
                 source.note("the file was replaced or cut: it is followed from its beginning");
                 *printed = Printed::default();

@@ -16,23 +16,21 @@ use afterimage::{
     transcript::AppliedEdit,
 };
 
-use super::{
-    breaks_json, causes::BrokenCaches, counted::RequestCounts, follow::Printed, page::Shape,
-};
+use super::args::Requests;
+use super::{causes::BrokenCaches, counted::RequestCounts, follow::Printed, page::Shape};
 use crate::{
-    args,
-    diff::rules,
     failure::Outcome,
     input::Source,
     json::{object, or_null},
     labels::{Label, RecordingLabels},
     output::Output,
+    recorded::breaks_json,
     usage::Reported,
 };
 
 /// The requests of a source that are asked for, and how they are shown.
 pub(super) struct Listing<'l> {
-    pub(super) args: &'l args::Requests,
+    pub(super) args: &'l Requests,
     pub(super) source: &'l Source,
     pub(super) recording: &'l Recording,
     counts: RequestCounts,
@@ -49,7 +47,7 @@ pub(super) struct Listing<'l> {
 
 impl<'l> Listing<'l> {
     pub(super) fn new(
-        args: &'l args::Requests,
+        args: &'l Requests,
         source: &'l Source,
         (recording, counts): (&'l Recording, RequestCounts),
         prices: &'l Prices,
@@ -113,7 +111,7 @@ impl<'l> Listing<'l> {
     }
 
     pub(super) fn differences(&self, exchange: &Exchange) -> Outcome<Option<RequestDiff>> {
-        let found = self.recording.compare(exchange.number, rules(self.args.cache));
+        let found = self.recording.compare(exchange.number, self.args.cache.rules());
         found.map_err(|error| self.source.refuse(error))
     }
 

@@ -8,11 +8,12 @@ use afterimage::{
 };
 use indexmap::IndexSet;
 
-use super::{listing::Listing, provenance_note};
+use super::listing::Listing;
 use crate::{
     failure::Outcome,
     moment::clock,
     output::Output,
+    recorded::provenance_note,
     style,
     table::{Column, Table, plain},
     text::{MOST_REASON, grouped, printable, shortened, truncated},

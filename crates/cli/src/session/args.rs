@@ -1,4 +1,4 @@
-//! What the command line says of sessions.
+//! What `afterimage session` takes.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,20 @@ use clap::{
     Args, Subcommand, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+
+use crate::args::Coloring;
+
+/// Keep a world's state as deltas and snapshots, in a directory that survives a power cut
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: afterimage session init tale && afterimage session append tale turns.jsonl"
+)]
+pub(crate) struct Session {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
 
 /// The session and how the answer looks.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::when::When;
 use crate::args::{Coloring, Pricing, Redaction};
+use crate::when::When;
 
-pub(crate) const WORDS: &str = "\
+const HELP: &str = "\
 Example: afterimage sessions --since 3d --project harbour
 
 Columns of the table:
@@ -22,7 +22,16 @@ Columns of the table:
 
 A – in REQUESTS and TOKENS is a session that is not in the index yet (--quick).";
 
+/// List sessions, newest first: when, where, what it was about, requests, tokens
+///
+/// Without FOLDER it looks where Claude Code, Codex, pi, Gemini and Kimi keep theirs. An index in
+/// the user's cache folder keeps what was read, so that a session is read again only where its
+/// file has changed. `AFTERIMAGE_CACHE` names another folder.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example: afterimage sessions --since 3d --project harbour",
+    after_long_help = HELP
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Sessions {
     /// The folders to look in; by default those where the agents keep their sessions

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::places::{home, variable};
+use crate::input::{home, variable};
 
 /// The folder of this program; `None` where the user has no folder at all.
 pub(super) fn folder() -> Option<PathBuf> {

@@ -13,7 +13,8 @@ use afterimage::{
     log::{self, DirLock, DiskFiles, Holder, line, read_file, scan_lines, write_atomic},
 };
 
-use super::{stamp::Stamp, summary::Summary};
+use super::summary::Summary;
+use crate::input::Stamp;
 use crate::{
     json::{object, or_null},
     output,

@@ -5,22 +5,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use afterimage::{
-    redact::Redactor, session::archive::ArchivedTranscript, transcript::subagent_files,
-};
+use afterimage::{redact::Redactor, session::archive::ArchivedTranscript};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
     index::{Index, Known},
     project::project,
-    stamp::Stamp,
     summary::Summary,
 };
 use crate::{
     args::{Format, Rendering},
     copies::{Copies, SessionAnswers},
-    failure::{Failure, Outcome, Stop},
-    input::{FolderContents, Found, FoundKind, Opened, Opening, Progress, is_folder_of_files},
+    failure::{Outcome, Stop},
+    input::{Candidate, Candidates, Stamp},
+    input::{Found, FoundKind, Opened, Opening, Progress},
     lens::{Counting, Lens},
     output, store,
     usage::PriceTable,
@@ -28,15 +26,6 @@ use crate::{
 
 /// How often the index is written while sessions are read, so that who interrupts loses little.
 const SAVED: Duration = Duration::from_secs(2);
-
-/// A file that may hold a session, or one in an archive.
-pub(super) struct Candidate {
-    found: Found,
-    archived: Option<Box<ArchivedTranscript>>,
-    pub(super) stamp: Stamp,
-    /// How the index names it; `None` where it cannot.
-    key: Option<String>,
-}
 
 /// A session, and what is known of it.
 #[derive(Clone)]
@@ -50,6 +39,11 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    fn of(candidate: Candidate, summary: Option<Summary>) -> Self {
+        let Candidate { found, stamp, key, .. } = candidate;
+        Self { path: found.path.clone(), found, key, stamp, summary }
+    }
+
     /// When it ended; where it says no time, when its file changed last.
     pub(super) fn at(&self) -> i64 {
         let ended = self.summary.as_ref().and_then(|summary| summary.ended);
@@ -80,107 +74,6 @@ impl Listed {
         let said = self.summary.as_ref().and_then(|summary| summary.project.clone());
         let folder = || self.path.parent().map(|folder| folder.display().to_string());
         said.or_else(folder).unwrap_or_default()
-    }
-}
-
-/// What was found in folders.
-#[derive(Default)]
-pub(super) struct Candidates {
-    pub(super) all: Vec<Candidate>,
-    pub(super) links: u64,
-    /// Whether something could not be read, which was reported.
-    pub(super) is_partial: bool,
-}
-
-impl Candidates {
-    /// Looks into a folder, or takes a file as it is. What cannot be listed is reported.
-    pub(super) fn add(&mut self, path: &Path) -> Outcome {
-        let found = if is_folder_of_files(path) {
-            let contents = FolderContents::of(path)?;
-            contents.unread.iter().for_each(Failure::report);
-            self.links += contents.links;
-            contents.found
-        } else if path.is_dir() {
-            let is_archive = store::open(path)?.is_some();
-            let kind = if is_archive { FoundKind::Archive } else { FoundKind::Recording };
-            vec![Found { path: path.to_owned(), kind, parts: Vec::new() }]
-        } else if path.exists() && !path.is_file() {
-            // A pipe would be waited for.
-            return Err(Failure::new("expected a file or a folder").file(path).into());
-        } else {
-            let parts = subagent_files(path);
-            vec![Found { path: path.to_owned(), kind: FoundKind::File, parts }]
-        };
-        // Below it no link is followed, so its own name is the only one that may have another.
-        let real = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
-        for found in found {
-            if found.kind == FoundKind::Archive {
-                match self.add_archive(&found) {
-                    Err(Stop::Failure(failure)) => {
-                        failure.report();
-                        self.is_partial = true;
-                    }
-                    added => added?,
-                }
-                continue;
-            }
-            let key = match found.path.strip_prefix(path) {
-                Ok(below) if below.as_os_str().is_empty() => real.clone(),
-                Ok(below) => real.join(below),
-                Err(_) => found.path.clone(),
-            };
-            // A file that is gone meanwhile is no session.
-            if let Ok(stamp) = Stamp::of(&found) {
-                let key = key.to_str().map(str::to_owned);
-                self.all.push(Candidate { found, archived: None, stamp, key });
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the transcripts of an archive: each has a folder of its own in it.
-    fn add_archive(&mut self, found: &Found) -> Outcome {
-        for file in store::open(&found.path)?.into_iter().flatten() {
-            let folder = file.folder();
-            let stamp = Stamp::of_folder(folder);
-            let stamp = stamp.map_err(|error| Failure::cannot_open(&error).file(folder))?;
-            let key = folder.canonicalize().ok();
-            let key = key.and_then(|folder| folder.to_str().map(str::to_owned));
-            let (found, archived) = (found.clone(), Some(Box::new(file)));
-            self.all.push(Candidate { found, archived, stamp, key });
-        }
-        Ok(())
-    }
-
-    /// The session whose file changed last.
-    pub(super) fn newest(mut self) -> Option<Candidate> {
-        self.all.sort_by(|one, other| {
-            (other.stamp.modified, &other.found.path).cmp(&(one.stamp.modified, &one.found.path))
-        });
-        self.all.into_iter().find(Candidate::has_session)
-    }
-}
-
-impl Candidate {
-    fn listed(self, summary: Option<Summary>) -> Listed {
-        let Self { found, stamp, key, .. } = self;
-        Listed { path: found.path.clone(), found, key, stamp, summary }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.found.path
-    }
-
-    /// Whether there is a record of a session in it.
-    fn has_session(&self) -> bool {
-        if let Some(archived) = &self.archived {
-            return !archived.entry().sessions.is_empty();
-        }
-        let opened = Opening::Found(self.found.clone()).open(Progress::Hidden, None);
-        match opened {
-            Ok(Opened::Source(mut source)) => source.next().is_some_and(|record| record.is_ok()),
-            _ => false,
-        }
     }
 }
 
@@ -226,7 +119,7 @@ impl Reading {
             match known.filter(is_priced).cloned() {
                 Some(known) => self.take(candidate, known, &mut listed),
                 None if quick => {
-                    listed.push(candidate.listed(None));
+                    listed.push(Listed::of(candidate, None));
                 }
                 None => unknown.push(candidate),
             }
@@ -307,7 +200,7 @@ impl Reading {
 
     fn take(&mut self, candidate: Candidate, known: Known, listed: &mut Vec<Listed>) {
         match known {
-            Some(summary) => listed.push(candidate.listed(Some(summary))),
+            Some(summary) => listed.push(Listed::of(candidate, Some(summary))),
             None => self.passed_over += 1,
         }
     }

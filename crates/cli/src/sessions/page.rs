@@ -8,15 +8,17 @@ use afterimage::{
 };
 use anstyle::Style;
 
-use super::{listing::Listed, places::Place, summary::Summary, when::rfc3339};
+use super::{listing::Listed, summary::Summary};
 use crate::{
     failure::Outcome,
+    input::Place,
     json::or_null,
     moment::minute,
     output::Output,
     style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, printable},
+    when,
 };
 
 const UNKNOWN: &str = "–";
@@ -116,11 +118,11 @@ pub(super) fn json(session: &Listed) -> Object {
     json.put("path", session.path.display().to_string());
     json.put("indexed", session.summary.is_some());
     json.put("size", session.stamp.size);
-    json.put("modified", or_null(rfc3339(session.stamp.modified_millis())));
+    json.put("modified", or_null(when::rfc3339(session.stamp.modified_millis())));
     let known = session.summary.clone().unwrap_or_default();
     let mut members = known.to_json();
     for (key, at) in [("started", known.started), ("ended", known.ended)] {
-        members.put(key, or_null(at.and_then(rfc3339)));
+        members.put(key, or_null(at.and_then(when::rfc3339)));
     }
     members.put("reported", known.reported());
     members.put("usage", or_null(known.usage().map(|usage| usage.to_json())));

@@ -11,7 +11,7 @@ use afterimage::{
     veil::{FacetChange, Frame, Source as Speaker},
 };
 
-use super::when::written;
+use crate::when::written;
 use crate::{
     copies::Copies,
     failure::Outcome,

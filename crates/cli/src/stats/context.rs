@@ -12,7 +12,7 @@ use afterimage::{
 
 use super::ledger::Ledger;
 use crate::{
-    failure::Outcome, input::Source, json::object, labels::RecordingLabels, lens::Lens, requests,
+    failure::Outcome, input::Source, json::object, labels::RecordingLabels, lens::Lens, recorded,
 };
 
 /// What the requests of a file come to.
@@ -70,7 +70,7 @@ impl OfRequest {
         session: Option<&str>,
         lens: &Lens,
     ) -> Outcome<Self> {
-        let (recording, request) = requests::one(source, number, session, &lens.counter)?;
+        let (recording, request) = recorded::one(source, number, session, &lens.counter)?;
         let provenance = request.provenance().clone();
         let ledger = Ledger::new(source.format());
         let media = media_counts(&recording).map_err(|error| source.refuse(error))?;

@@ -90,7 +90,7 @@ pub(super) fn print_request(
     let bold = out.paint.style(style::HEADING);
     let (name, number) = (source.name(), of.number);
     writeln!(out, "{bold}{}{bold:#}  request {number}", printable(&name))?;
-    if let Some(note) = crate::requests::provenance_note(&of.provenance) {
+    if let Some(note) = crate::recorded::provenance_note(&of.provenance) {
         view::note(out, 0, &note)?;
     }
     writeln!(out, "{}\n", held(of.size))?;
@@ -126,7 +126,7 @@ fn requests(contexts: &Contexts, has_sessions: bool, out: &mut Output) -> Outcom
     let note = match &contexts.provenance {
         Provenance::Sent => "as it was sent, with its tools and parameters".to_owned(),
         Provenance::Logged => "as the client logged it, with its tools and parameters".to_owned(),
-        other => crate::requests::provenance_note(other).unwrap_or_default(),
+        other => crate::recorded::provenance_note(other).unwrap_or_default(),
     };
     writeln!(out, "\n  {bold}{title}{bold:#}")?;
     view::note(out, 2, &note)?;

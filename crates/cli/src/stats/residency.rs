@@ -21,7 +21,7 @@ use crate::{
     labels::{self, Label, RecordingLabels},
     lens::Lens,
     output::Output,
-    requests, style,
+    recorded, style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, last_columns, percent, shortened},
     usage::{Reported, money},
@@ -45,7 +45,7 @@ pub(super) fn show(
     is_json: bool,
     out: &mut Output,
 ) -> Outcome {
-    let mut recording = requests::read(source, &lens.counter)?;
+    let mut recording = recorded::read(source, &lens.counter)?;
     recording.mark_copies(|reported| copies.mark(reported));
     let residency = Residency::priced(&recording, prices).map_err(|error| source.refuse(error))?;
     let reported = Reported::of(&recording.reported().collect::<Vec<_>>(), prices);

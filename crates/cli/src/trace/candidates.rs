@@ -7,10 +7,11 @@ use afterimage::{
 
 use std::collections::HashSet;
 
-use crate::{args, failure::Outcome};
+use super::args::Trace;
+use crate::failure::Outcome;
 
 /// The indices of the frames that may hold what is looked for, in order.
-pub(super) fn of(archived: &ArchivedTranscript, args: &args::Trace) -> Outcome<Vec<usize>> {
+pub(super) fn of(archived: &ArchivedTranscript, args: &Trace) -> Outcome<Vec<usize>> {
     let rows = archived.rows()?;
     let session = match &args.input.session {
         Some(name) => match archived.session_index(name) {

@@ -3,8 +3,8 @@
 use afterimage::text::TextRange;
 use regex_automata::{Anchored, Input, meta::Regex, util::syntax};
 
+use super::args::Target;
 use super::unescaped::Unescaped;
-use crate::args::Target;
 
 /// How often a text is unescaped: JSON in a string of JSON in a string of JSON.
 const DEPTH: usize = 3;

@@ -17,26 +17,26 @@ use afterimage::{
 };
 
 use super::Phrase;
+use super::args::Trace;
 use crate::{
-    args,
     failure::{Failure, Outcome, Stop},
     hit, input,
     json::{object, or_null},
     labels::{Label, RecordingLabels},
     lens::{Counting, Lens},
     output::{Json, Output, note},
-    requests, style,
+    recorded, style,
     table::{Column, Table, plain},
     text::grouped,
 };
 
 pub(super) fn run(
-    args: &args::Trace,
+    args: &Trace,
     number: usize,
     phrase: Option<&Phrase>,
     out: &mut Output,
 ) -> Outcome {
-    requests::of_one_file(&args.input)?;
+    recorded::of_one_file(&args.input)?;
     let Some(phrase) = phrase else {
         return Err(Failure::new("a request is searched for --text").into());
     };
@@ -44,8 +44,8 @@ pub(super) fn run(
     let mut hits = Vec::new();
     input::each(&args.input.of_all_sessions(), true, |source| {
         let (recording, request) =
-            requests::one(source, number, args.input.session.as_deref(), &lens.counter)?;
-        if let Some(note) = requests::provenance_note(request.provenance()) {
+            recorded::one(source, number, args.input.session.as_deref(), &lens.counter)?;
+        if let Some(note) = recorded::provenance_note(request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
         let exchange = recording.exchanges().get(number.saturating_sub(1));

@@ -13,12 +13,12 @@ pub(crate) enum When {
 
 impl When {
     /// The beginning of a day, a time, or how long ago.
-    pub(super) fn since(text: &str) -> Result<Self, String> {
+    pub(crate) fn since(text: &str) -> Result<Self, String> {
         Self::of(text, midnight)
     }
 
     /// The end of a day, a time, or how long ago.
-    pub(super) fn until(text: &str) -> Result<Self, String> {
+    pub(crate) fn until(text: &str) -> Result<Self, String> {
         Self::of(text, |day| midnight(day.checked_add(1.day()).ok()?)?.checked_sub(1))
     }
 
@@ -33,7 +33,7 @@ impl When {
     }
 
     /// The milliseconds since the epoch.
-    pub(super) fn millis(self, now: i64) -> i64 {
+    pub(crate) fn millis(self, now: i64) -> i64 {
         match self {
             Self::At(at) => at,
             Self::Ago(ago) => now.saturating_sub(ago),
@@ -69,7 +69,7 @@ pub(crate) fn written(text: &str) -> Option<i64> {
 }
 
 /// A moment as it is written in JSON.
-pub(super) fn rfc3339(millis: i64) -> Option<String> {
+pub(crate) fn rfc3339(millis: i64) -> Option<String> {
     Timestamp::from_millisecond(millis).ok().map(|at| at.to_string())
 }
 

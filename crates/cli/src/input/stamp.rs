@@ -7,21 +7,21 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use crate::input::{Found, FoundKind};
+use super::{Found, FoundKind};
 
 /// The sizes and times of the files of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     /// The bytes of the file and of those that are read with it.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// When one of them changed last, in nanoseconds since the epoch.
-    pub(super) modified: u64,
+    pub(crate) modified: u64,
     /// How many files they are.
-    pub(super) files: u64,
+    pub(crate) files: u64,
 }
 
 impl Stamp {
-    pub(super) fn of(found: &Found) -> io::Result<Self> {
+    pub(crate) fn of(found: &Found) -> io::Result<Self> {
         let mut stamp = Self::default();
         if found.kind == FoundKind::File {
             stamp.add(&fs::metadata(&found.path)?);
@@ -34,7 +34,7 @@ impl Stamp {
     }
 
     /// The files of a folder, those in its folders aside.
-    pub(super) fn of_folder(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn of_folder(folder: &Path) -> io::Result<Self> {
         let mut stamp = Self::default();
         stamp.add_folder(folder)?;
         Ok(stamp)
@@ -59,7 +59,7 @@ impl Stamp {
     }
 
     /// When a file changed last, in milliseconds since the epoch.
-    pub(super) fn modified_millis(self) -> i64 {
+    pub(crate) fn modified_millis(self) -> i64 {
         i64::try_from(self.modified / 1_000_000).unwrap_or(i64::MAX)
     }
 }

@@ -9,15 +9,15 @@ use std::{
 
 /// A folder in which an agent keeps its sessions.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) agent: &'static str,
-    pub(super) folder: PathBuf,
+pub(crate) struct Place {
+    pub(crate) agent: &'static str,
+    pub(crate) folder: PathBuf,
 }
 
 impl Place {
     /// The folders in it that are read: of Gemini and Qwen Code, which keep other things there too, the
     /// chats of each project.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
         if ![GEMINI, QWEN].contains(&self.agent) {
             return vec![self.folder.clone()];
         }
@@ -29,7 +29,7 @@ impl Place {
     }
 
     /// The folder as people write it.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let below = home().and_then(|home| Some(self.folder.strip_prefix(home).ok()?.to_owned()));
         below.map_or_else(
             || self.folder.display().to_string(),
@@ -42,7 +42,7 @@ const GEMINI: &str = "Gemini";
 const QWEN: &str = "Qwen Code";
 
 /// All places, whether they exist or not, each once.
-pub(super) fn all() -> Vec<Place> {
+pub(crate) fn all() -> Vec<Place> {
     let mut places = Places { home: home(), all: Vec::new() };
     // Of several folders, apart by commas.
     let claude = variable("CLAUDE_CONFIG_DIR").unwrap_or_default();
@@ -105,11 +105,11 @@ impl Places {
 }
 
 /// The user's folder.
-pub(super) fn home() -> Option<PathBuf> {
+pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
 /// A variable of the environment that is not empty.
-pub(super) fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }

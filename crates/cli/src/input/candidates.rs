@@ -1,0 +1,159 @@
+//! The files that may be sessions: in folders, or where the agents keep theirs.
+
+use std::path::{Path, PathBuf};
+
+use afterimage::{session::archive::ArchivedTranscript, transcript::subagent_files};
+
+use super::{
+    FolderContents, Found, FoundKind, Opened, Opening, Progress, is_folder_of_files,
+    places::{self, Place},
+    stamp::Stamp,
+};
+use crate::{
+    failure::{Failure, Outcome, Stop},
+    store,
+};
+
+/// The session whose file changed last, in these folders or where the agents keep theirs.
+pub(crate) fn newest(folders: &[PathBuf]) -> Outcome<PathBuf> {
+    let (_, candidates) = candidates(folders)?;
+    let newest = candidates.newest().ok_or_else(|| no_session(folders))?;
+    Ok(newest.path().to_owned())
+}
+
+/// What may be sessions in these folders; where none is named, the places where they are too.
+pub(crate) fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates)> {
+    let mut candidates = Candidates::default();
+    for folder in folders {
+        candidates.add(folder)?;
+    }
+    if !folders.is_empty() {
+        return Ok((Vec::new(), candidates));
+    }
+    let (there, missing): (Vec<Place>, Vec<Place>) =
+        places::all().into_iter().partition(|place| place.folder.is_dir());
+    if there.is_empty() {
+        let failure = Failure::new("no agent keeps its sessions in one of the usual folders");
+        let failure =
+            missing.iter().fold(failure, |failure, place| failure.at("looked", place.shown()));
+        return Err(failure.hint("name a folder: `afterimage sessions FOLDER`").into());
+    }
+    for folder in there.iter().flat_map(Place::folders) {
+        // Of one agent nothing may be readable, and of the others all.
+        match candidates.add(&folder) {
+            Err(Stop::Failure(failure)) => failure.report(),
+            added => added?,
+        }
+    }
+    Ok((there, candidates))
+}
+
+pub(crate) fn no_session(folders: &[PathBuf]) -> Failure {
+    let failure = Failure::new("there is no session");
+    folders.iter().map(PathBuf::as_path).fold(failure, |failure, path: &Path| failure.file(path))
+}
+
+/// A file that may hold a session, or one in an archive.
+pub(crate) struct Candidate {
+    pub(crate) found: Found,
+    pub(crate) archived: Option<Box<ArchivedTranscript>>,
+    pub(crate) stamp: Stamp,
+    /// How the index names it; `None` where it cannot.
+    pub(crate) key: Option<String>,
+}
+
+/// What was found in folders.
+#[derive(Default)]
+pub(crate) struct Candidates {
+    pub(crate) all: Vec<Candidate>,
+    pub(crate) links: u64,
+    /// Whether something could not be read, which was reported.
+    pub(crate) is_partial: bool,
+}
+
+impl Candidates {
+    /// Looks into a folder, or takes a file as it is. What cannot be listed is reported.
+    pub(crate) fn add(&mut self, path: &Path) -> Outcome {
+        let found = if is_folder_of_files(path) {
+            let contents = FolderContents::of(path)?;
+            contents.unread.iter().for_each(Failure::report);
+            self.links += contents.links;
+            contents.found
+        } else if path.is_dir() {
+            let is_archive = store::open(path)?.is_some();
+            let kind = if is_archive { FoundKind::Archive } else { FoundKind::Recording };
+            vec![Found { path: path.to_owned(), kind, parts: Vec::new() }]
+        } else if path.exists() && !path.is_file() {
+            // A pipe would be waited for.
+            return Err(Failure::new("expected a file or a folder").file(path).into());
+        } else {
+            let parts = subagent_files(path);
+            vec![Found { path: path.to_owned(), kind: FoundKind::File, parts }]
+        };
+        // Below it no link is followed, so its own name is the only one that may have another.
+        let real = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
+        for found in found {
+            if found.kind == FoundKind::Archive {
+                match self.add_archive(&found) {
+                    Err(Stop::Failure(failure)) => {
+                        failure.report();
+                        self.is_partial = true;
+                    }
+                    added => added?,
+                }
+                continue;
+            }
+            let key = match found.path.strip_prefix(path) {
+                Ok(below) if below.as_os_str().is_empty() => real.clone(),
+                Ok(below) => real.join(below),
+                Err(_) => found.path.clone(),
+            };
+            // A file that is gone meanwhile is no session.
+            if let Ok(stamp) = Stamp::of(&found) {
+                let key = key.to_str().map(str::to_owned);
+                self.all.push(Candidate { found, archived: None, stamp, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the transcripts of an archive: each has a folder of its own in it.
+    fn add_archive(&mut self, found: &Found) -> Outcome {
+        for file in store::open(&found.path)?.into_iter().flatten() {
+            let folder = file.folder();
+            let stamp = Stamp::of_folder(folder);
+            let stamp = stamp.map_err(|error| Failure::cannot_open(&error).file(folder))?;
+            let key = folder.canonicalize().ok();
+            let key = key.and_then(|folder| folder.to_str().map(str::to_owned));
+            let (found, archived) = (found.clone(), Some(Box::new(file)));
+            self.all.push(Candidate { found, archived, stamp, key });
+        }
+        Ok(())
+    }
+
+    /// The session whose file changed last.
+    pub(crate) fn newest(mut self) -> Option<Candidate> {
+        self.all.sort_by(|one, other| {
+            (other.stamp.modified, &other.found.path).cmp(&(one.stamp.modified, &one.found.path))
+        });
+        self.all.into_iter().find(Candidate::has_session)
+    }
+}
+
+impl Candidate {
+    pub(crate) fn path(&self) -> &Path {
+        &self.found.path
+    }
+
+    /// Whether there is a record of a session in it.
+    fn has_session(&self) -> bool {
+        if let Some(archived) = &self.archived {
+            return !archived.entry().sessions.is_empty();
+        }
+        let opened = Opening::Found(self.found.clone()).open(Progress::Hidden, None);
+        match opened {
+            Ok(Opened::Source(mut source)) => source.next().is_some_and(|record| record.is_ok()),
+            _ => false,
+        }
+    }
+}

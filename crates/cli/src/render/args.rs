@@ -1,0 +1,71 @@
+//! What `afterimage render` takes.
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use crate::args::{Coloring, Input, Rendering};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RenderAs {
+    /// The text: coloured and with the facets named on a terminal, nothing but the text elsewhere
+    Text,
+    /// One JSON object per session: messages, an owner for every byte, tokens
+    Messages,
+    /// One JSON object per frame: its snapshot in wire form
+    Snapshots,
+}
+
+/// Print what the model reads: as text, as messages with an owner for every byte, or as snapshots
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[derive(Debug, Args)]
+#[command(after_help = "Example: afterimage render session.jsonl --from 3 --to 5 --as messages")]
+#[command(group = ArgGroup::new("exchange").args(["request", "response"]))]
+pub(crate) struct Render {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    #[command(flatten)]
+    pub(crate) rendering: Rendering,
+    /// What to print; by default text, or messages with --json
+    #[arg(long = "as", value_enum, value_name = "WHAT")]
+    pub(crate) what: Option<RenderAs>,
+    /// Begin with this frame, by its sequence
+    #[arg(long, value_name = "SEQUENCE")]
+    pub(crate) from: Option<u64>,
+    /// End with this frame, by its sequence; the context is the one after it
+    #[arg(long, value_name = "SEQUENCE")]
+    pub(crate) to: Option<u64>,
+    /// Print the request with this number, as `afterimage requests` lists it: the body that was
+    /// sent where it was recorded, unpacked where it was packed, else its JSON
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        conflicts_with_all = ["what", "from", "to", "format", "whole"]
+    )]
+    pub(crate) request: Option<usize>,
+    /// Print that request as it was sent, without the earlier requests and answers that it goes on from
+    #[arg(long, requires = "request")]
+    pub(crate) as_sent: bool,
+    /// Print the response to the request with this number: the recorded bytes, or the text of its
+    /// frames where none were recorded
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        conflicts_with_all = ["what", "from", "to", "format", "whole", "request"]
+    )]
+    pub(crate) response: Option<usize>,
+    /// Print the body that `afterimage record` stored of that request or response, text or not, with
+    /// its `content-encoding` undone
+    #[arg(
+        long,
+        requires = "exchange",
+        conflicts_with_all = ["as_sent", "json", "redact", "redact_rules", "redact_report"]
+    )]
+    pub(crate) raw: bool,
+    /// Print every frame, those too that a summary replaced: the history, not the context
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Print JSON: `--as messages`, unless `--as` is given
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) coloring: Coloring,
+}
