@@ -13,12 +13,10 @@ use crate::{
 
 /// The provider, which says in what form the messages were.
 pub(super) fn provider(api: Api, format: TranscriptFormat) -> &'static str {
-    match (format, api) {
-        (TranscriptFormat::Gemini, _) => "gcp.gemini",
-        (TranscriptFormat::Kimi, _) => "moonshot_ai",
-        (_, Api::Messages) => "anthropic",
-        (_, Api::Chat | Api::Responses) => "openai",
-    }
+    format.provider().unwrap_or(match api {
+        Api::Messages => "anthropic",
+        Api::Chat | Api::Responses => "openai",
+    })
 }
 
 /// The parameters that the conventions name, and what providers call them.

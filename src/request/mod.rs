@@ -48,7 +48,6 @@ pub use compare::{ParameterChange, RequestDiff, ReshapedContent, ToolChange, com
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};
-pub(crate) use recording::api_of;
 pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
 pub(crate) use reports::Reports;
 pub use reports::{CopiedUsage, ReportedExchange, answering_model};

@@ -228,7 +228,7 @@ impl Recording {
             rendering.is_some_and(|rendering| rendering.format == NativeFormat.id())
         };
         frame.rendered_snapshot = frame.rendered_snapshot.filter(is_native);
-        let api = api_of(self.format);
+        let api = self.format.api();
         let session = self.sessions.entry(Arc::clone(&name)).or_default();
         // A damaged event tells nothing.
         if let Ok(Some(start)) = SubagentStart::of(&frame) {
@@ -742,18 +742,4 @@ fn frames_of(exported: &ExportedRequest, body: &str, api: Api) -> Frames {
         .count();
     messages.truncate(count);
     Frames { system, messages }
-}
-
-/// The API that the programs behind a format speak.
-pub(crate) fn api_of(format: TranscriptFormat) -> Api {
-    match format {
-        TranscriptFormat::ClaudeCode
-        | TranscriptFormat::ClaudeWeb
-        | TranscriptFormat::ClaudeBodies
-        | TranscriptFormat::Anthropic => Api::Messages,
-        TranscriptFormat::Codex | TranscriptFormat::CodexTrace | TranscriptFormat::Responses => {
-            Api::Responses
-        }
-        _ => Api::Chat,
-    }
 }

@@ -20,5 +20,4 @@ mod viewer;
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
 pub use recorded_requests::RecordedRequests;
 #[cfg(feature = "storage")]
-pub(crate) use viewer::may_replace;
 pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

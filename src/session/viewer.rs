@@ -7,11 +7,9 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{
-        Answer, Answers, Lack, RecordedTools, ReportedExchange, Reports, adds_system, api_of,
-    },
+    request::{Answer, Answers, Lack, RecordedTools, ReportedExchange, Reports, adds_system},
     snapshot::FrameSnapshot,
-    transcript::{Record, TranscriptFormat},
+    transcript::{Holds, Record, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
     window::{ContextInForce, ContextSize, without_text},
 };
@@ -131,8 +129,8 @@ pub struct ViewedTail {
 impl<'h> Viewer<'h> {
     /// A viewer of a transcript in this format.
     pub fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
-        let keeps_facets = format == TranscriptFormat::Frames;
-        let may_replace = may_replace(format);
+        let keeps_facets = format.holds() == Holds::Frames;
+        let may_replace = format.may_retract();
         let (sessions, requests, tokens, reports) = Default::default();
         Self { hud, format, keeps_facets, may_replace, sessions, requests, tokens, reports }
     }
@@ -171,7 +169,7 @@ impl<'h> Viewer<'h> {
         if shows && session.system_from.is_none() && adds_system(&frame) {
             session.system_from = Some(frame.sequence);
         }
-        let tools = RecordedTools::of(&frame, api_of(self.format), &**self.hud.counter());
+        let tools = RecordedTools::of(&frame, self.format.api(), &**self.hud.counter());
         session.tools = tools.map(|tools| tools.tokens).or(session.tools);
         let mut changes_context = false;
         if self.may_replace {
@@ -285,20 +283,6 @@ impl<'h> Viewer<'h> {
     pub fn sessions(&self) -> Vec<Arc<str>> {
         self.sessions.keys().map(Arc::clone).collect()
     }
-}
-
-/// Whether frames of this format may tell that others are in the context no more.
-pub(crate) fn may_replace(format: TranscriptFormat) -> bool {
-    !matches!(
-        format,
-        TranscriptFormat::Copilot
-            | TranscriptFormat::Inspect
-            | TranscriptFormat::MiniSweAgent
-            | TranscriptFormat::OpenHands
-            | TranscriptFormat::SweAgent
-            | TranscriptFormat::TauBench
-            | TranscriptFormat::ToolBench
-    )
 }
 
 /// How many records of its transcript a frame keeps that the reader did not understand. Frames that

@@ -106,7 +106,7 @@ pub(crate) use context_edit::ClearedPart;
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;
-pub use format::TranscriptFormat;
+pub use format::{Holds, TranscriptFormat};
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub use money::{Currency, Money};

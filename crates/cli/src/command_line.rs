@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::record;
 use crate::{
     archive, audit, checkpoint, compress, demo, diff, expand, export, formats, frames, guard,
-    journal, observe, render, replay, requests, session, sessions, stats, trace,
+    journal, observe, render, replay, requests, sessions, stats, trace, world,
 };
 
 const HELP: &str = "\
@@ -15,7 +15,7 @@ Example: afterimage demo
 Exit codes:
   0  the question was answered; a record that was not understood is a note
   1  the answer is no: `trace` has no hit, `checkpoint lint` finds an error, `checkpoint validate`
-     a difference, `session verify` damage; `checkpoint due` or `observe fresh` says no; a request
+     a difference, `world verify` damage; `checkpoint due` or `observe fresh` says no; a request
      lost more than `guard --max-loss`
   2  the question was not answered: the command line is wrong, a file cannot be read or written,
      or what is asked for is not in it. The other files are still read; 2 outranks 1 and 3
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Diff(diff::args::Diff),
     Checkpoint(checkpoint::args::Checkpoint),
     Observe(observe::args::Observe),
-    Session(session::args::Session),
+    World(world::args::World),
     Journal(journal::args::Journal),
     Sessions(sessions::args::Sessions),
     Formats(formats::args::Formats),

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use afterimage::{request::ReportedExchange, session::Viewer, transcript::TranscriptFormat};
+use afterimage::{request::ReportedExchange, session::Viewer};
 use indexmap::IndexMap;
 
 use crate::{
@@ -81,10 +81,7 @@ impl Copies {
 fn answers(source: &mut Source, lens: &Lens) -> Outcome<Vec<SessionAnswers>> {
     let (mut ended, mut reported) = (None, Vec::new());
     let format = source.format();
-    let is_frames = format == TranscriptFormat::Frames;
-    if is_frames || matches!(format, TranscriptFormat::ClaudeCode | TranscriptFormat::Pi) {
-        // Nobody asks what a context holds: of a chat the viewer keeps nothing.
-        let format = if is_frames { format } else { TranscriptFormat::Chat };
+    if format.may_hold_copies() {
         let mut viewer = Viewer::new(&lens.hud, format);
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;

@@ -36,7 +36,6 @@ mod recorded;
 mod render;
 mod replay;
 mod requests;
-mod session;
 mod sessions;
 mod stats;
 mod store;
@@ -50,6 +49,7 @@ mod visible;
 mod wanted;
 mod watch;
 mod when;
+mod world;
 
 use std::process::ExitCode;
 
@@ -107,7 +107,7 @@ fn run(command: &Command) -> Outcome {
         Command::Diff(args) => diff::run(args),
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Observe(args) => observe::run(args),
-        Command::Session(args) => session::run(&args.command, args.coloring.color),
+        Command::World(args) => world::run(&args.command, args.coloring.color),
         Command::Journal(args) => journal::run(args),
         Command::Sessions(args) => sessions::run(args),
         Command::Formats(args) => formats::run(args),

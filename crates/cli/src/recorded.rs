@@ -142,7 +142,7 @@ pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
 /// Says of a context that its source holds no such text: what it was worked out from, and what that
 /// lacks.
 pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
-    if holds_requests(format) {
+    if format.holds_requests() {
         return "the context holds the messages of recorded requests alone: `render --request N FILE` \
                 has them as they were sent, with their tools and parameters"
             .to_owned();
@@ -151,19 +151,6 @@ pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
     let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
     let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
     format!("the context is {}", reconstructed(&lacks))
-}
-
-/// Whether the sources in a format are recorded requests.
-pub(crate) fn holds_requests(format: TranscriptFormat) -> bool {
-    matches!(
-        format,
-        TranscriptFormat::Wire
-            | TranscriptFormat::Har
-            | TranscriptFormat::Otlp
-            | TranscriptFormat::Recording
-            | TranscriptFormat::CodexTrace
-            | TranscriptFormat::ClaudeBodies
-    )
 }
 
 /// As [`context_note`], of the contexts of these histories.

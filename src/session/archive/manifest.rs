@@ -8,7 +8,7 @@ use crate::{
     json::{self, Object, ObjectExt, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
     request::{Provenance, ReportedExchange},
-    session::{RequestSums, may_replace},
+    session::RequestSums,
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
     window::ContextSize,
@@ -76,7 +76,7 @@ impl TranscriptEntry {
 
     /// Whether frames may have left the context: what holds it then is known when all were read.
     pub fn may_replace(&self) -> bool {
-        self.context_frames.map_or_else(|| may_replace(self.input_format), |frames| frames > 0)
+        self.context_frames.map_or_else(|| self.input_format.may_retract(), |frames| frames > 0)
     }
 
     fn to_json(&self) -> Object {

@@ -11,7 +11,7 @@ use afterimage::{
     id::Millis,
     json::{self, Object, Value},
     request::{Exchange, Recording, Request},
-    transcript::{Transcript, TranscriptFormat},
+    transcript::{Holds, Transcript, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
 };
@@ -324,10 +324,7 @@ impl Reading<'_> {
         let Ok(transcript) = Transcript::new(bytes) else { return Ok(Vec::new()) };
         let recording = Recording::read(transcript, Arc::clone(&self.lens.counter), moment);
         let recording = recording.map_err(|error| self.refuse(error))?;
-        let is_document = matches!(
-            recording.format(),
-            TranscriptFormat::Chat | TranscriptFormat::Anthropic | TranscriptFormat::Responses
-        );
+        let is_document = recording.format().holds() == Holds::Context;
         let name = self.path.display().to_string();
         if let ([only], true) = (recording.exchanges(), is_document)
             && only.answer().is_none()

@@ -13,7 +13,9 @@ use afterimage::{
     Error, ErrorKind, json,
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
-    transcript::{ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded},
+    transcript::{
+        Holds, ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded,
+    },
     veil::Branch,
 };
 use indexmap::IndexSet;
@@ -343,7 +345,7 @@ impl Source {
 
     /// Whether it is a recording of the wire, and no archive of one.
     pub(crate) fn is_recording(&self) -> bool {
-        matches!(self.reader, Reader::Transcript(_)) && self.format() == TranscriptFormat::Recording
+        matches!(self.reader, Reader::Transcript(_)) && self.format().holds() == Holds::Recording
     }
 
     /// What the import says of what was read.

@@ -7,7 +7,7 @@ use afterimage::{
     json::{Fields, Object, Value},
     request::ReportedExchange,
     session::{RecordedRequests, Viewer},
-    transcript::{Currency, Money, TranscriptFormat, Usage},
+    transcript::{Currency, Money, Usage},
     veil::{FacetChange, Frame, Source as Speaker},
 };
 
@@ -104,11 +104,7 @@ impl Summary {
             prices_of: table.id.clone(),
             ..Self::default()
         };
-        // Where nothing is counted, nobody asks which frames a context holds: no frame of a chat
-        // tells that others left it, so the viewer keeps none.
-        let counts_or_keeps = counts || source.format() == TranscriptFormat::Frames;
-        let format = if counts_or_keeps { source.format() } else { TranscriptFormat::Chat };
-        let mut viewer = Viewer::new(&lens.hud, format);
+        let mut viewer = Viewer::new(&lens.hud, source.format());
         let mut recorded = counts.then(RecordedRequests::default);
         let mut exchanges = Vec::new();
         while let Some(record) = source.next() {

@@ -7,7 +7,7 @@ use afterimage::{
     json::{Object, Value},
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
-    transcript::{Tally, TranscriptFormat},
+    transcript::{Holds, Tally, TranscriptFormat},
 };
 use indexmap::IndexMap;
 
@@ -88,7 +88,7 @@ impl Ledger {
             by_role: IndexMap::new(),
             by_type: IndexMap::new(),
             by_facet: IndexMap::new(),
-            facets_return: format == TranscriptFormat::Frames,
+            facets_return: format.holds() == Holds::Frames,
             texts: Texts::default(),
         }
     }

@@ -93,7 +93,7 @@ const OTHERS: &[&str] = &[
     "demo",
     "archive",
     "record",
-    "session",
+    "world",
     "sessions",
     "journal",
     "formats",

@@ -142,13 +142,13 @@ fn a_journal_on_a_server() {
     // What is promised is said where something is written.
     for (command, is_told) in [("ls", false), ("load", false), ("snapshot", true), ("rm", false)] {
         let session = if command == "ls" { None } else { Some("warned") };
-        run_with(&["session", "append", "warned", "--journal", &journal], GAIN);
+        run_with(&["world", "append", "warned", "--journal", &journal], GAIN);
         let args = ["journal", command, &journal].into_iter().chain(session);
         let warned = run(&args.collect::<Vec<_>>());
         assert_eq!(warned.code, Some(0), "{}", warned.err);
         assert_eq!(warned.err.contains("three replicas"), is_told, "{command}: {}", warned.err);
     }
-    let append = ["session", "append", "warned", "--journal", &journal];
+    let append = ["world", "append", "warned", "--journal", &journal];
     assert!(run_with(&append, GAIN).err.contains("three replicas"));
     assert_eq!(run(&["journal", "rm", &journal, "warned"]).code, Some(0));
     let secret = run(&["journal", "ls", "nats://me:secret@127.0.0.1:1/x"]);
@@ -165,7 +165,7 @@ fn who_is_not_let_in_learns_how_to_say_who_he_is() {
     let server = nats_server::Server::with("", "", "authorization { token: secret }");
     let journal = format!("{}/world", server.url());
     let append = |variables: &[(&str, &str)]| {
-        let mut command = afterimage(&["session", "append", "tale", "--journal", &journal]);
+        let mut command = afterimage(&["world", "append", "tale", "--journal", &journal]);
         let output = command.envs(variables.iter().copied()).write_stdin(GAIN).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
@@ -191,7 +191,7 @@ fn an_address_that_is_none_is_refused_at_once_and_makes_no_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let begun = std::time::Instant::now();
     for address in ["wss://127.0.0.1:1/x", "ws://h/x", "nats:///x", "nats://a,,b/x", "http://h/x"] {
-        let mut command = afterimage(&["session", "append", "tale", "--journal", address]);
+        let mut command = afterimage(&["world", "append", "tale", "--journal", address]);
         let output = command.current_dir(&scratch).write_stdin(GAIN).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{address}");
         let errors = String::from_utf8(output.stderr).unwrap();
@@ -209,7 +209,7 @@ const TURNS: &str = r#"{"actor":"player","events":[{"type":"move","data":{"zone"
 
 /// What holds of a session of turns in a journal, wherever that is.
 fn check_session(journal: &str) {
-    let on = |command: &'static str| ["session", command, "../tale", "--journal"];
+    let on = |command: &'static str| ["world", command, "../tale", "--journal"];
     let appended = run_with(&[&on("append")[..], &[journal, "--json"]].concat(), TURNS);
     assert_eq!(appended.code, Some(0), "{}", appended.err);
     assert_eq!(appended.out, "{\"turnId\":1}\n{\"turnId\":2}\n{\"turnId\":3}\n");
@@ -249,7 +249,7 @@ fn check_session(journal: &str) {
     let nowhere = run(&[&on("state")[..], &[journal, "--path", "nope"]].concat());
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.err.contains("  session ../tale\n"), "{}", nowhere.err);
-    let missing = run(&["session", "state", "nobody", "--journal", journal]);
+    let missing = run(&["world", "state", "nobody", "--journal", journal]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.err.contains("no such session"), "{}", missing.err);
 }
@@ -258,7 +258,7 @@ fn check_session(journal: &str) {
 fn a_session_of_turns_in_a_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("journal");
-    let nothing = run(&["session", "state", "tale", "--journal", path.to_str().unwrap()]);
+    let nothing = run(&["world", "state", "tale", "--journal", path.to_str().unwrap()]);
     assert_eq!(nothing.code, Some(2));
     assert!(!path.exists());
     check_session(path.to_str().unwrap());
@@ -267,14 +267,14 @@ fn a_session_of_turns_in_a_directory() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let damaged = run(&["session", "state", "../tale", "--journal", path.to_str().unwrap()]);
+    let damaged = run(&["world", "state", "../tale", "--journal", path.to_str().unwrap()]);
     assert_eq!(damaged.code, Some(2));
     assert!(
         damaged.err.contains("events.rec") && !damaged.err.contains("archive"),
         "{}",
         damaged.err
     );
-    let batch = run(&["session", "append", "tale", "--journal", "j", "--batch", "2"]);
+    let batch = run(&["world", "append", "tale", "--journal", "j", "--batch", "2"]);
     assert_eq!(batch.code, Some(2));
 }
 
@@ -307,13 +307,13 @@ fn programs_append_to_one_session_side_by_side() {
         for who in 0..4 {
             let journal = &journal;
             scope.spawn(move || {
-                let args = ["session", "append", "tale", "--journal", journal];
+                let args = ["world", "append", "tale", "--journal", journal];
                 let appended = run_with(&args, lines(who));
                 assert_eq!(appended.code, Some(0), "{}", appended.err);
             });
         }
     });
-    let state = json(&["session", "state", "tale", "--journal", &journal]);
+    let state = json(&["world", "state", "tale", "--journal", &journal]);
     let mut items: Vec<&str> = state["player"]["inventory"]
         .as_array()
         .unwrap()
@@ -323,7 +323,7 @@ fn programs_append_to_one_session_side_by_side() {
     items.sort_unstable();
     items.dedup();
     assert_eq!(items.len(), 40);
-    let verified = json(&["session", "verify", "tale", "--journal", &journal, "--json"]);
+    let verified = json(&["world", "verify", "tale", "--journal", &journal, "--json"]);
     assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(40)));
 }
 
@@ -342,7 +342,7 @@ struct Appending {
 impl Appending {
     fn start(journal: &str, more: &[&str]) -> Self {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"))
-            .args(["session", "append", "tale", "--journal", journal])
+            .args(["world", "append", "tale", "--journal", journal])
             .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -371,10 +371,10 @@ impl Appending {
 
 /// How often the line took effect.
 fn gold(journal: &str) -> usize {
-    let verified = json(&["session", "verify", "tale", "--journal", journal, "--json"]);
+    let verified = json(&["world", "verify", "tale", "--journal", journal, "--json"]);
     assert_eq!(verified["valid"], true);
     let items = ["--journal", journal, "--path", "/player/inventory"];
-    json(&[&["session", "state", "tale"][..], &items].concat()).as_array().unwrap().len()
+    json(&[&["world", "state", "tale"][..], &items].concat()).as_array().unwrap().len()
 }
 
 /// Both know one turn when each appends the same second one, to the last byte.
@@ -387,7 +387,7 @@ fn equal_turns_of_two_programs_are_both_there() {
     let journal = format!("{}/world", server.url());
     let mut first = Appending::start(&journal, &[]);
     assert_eq!(first.line(GAIN).unwrap(), "turn 1");
-    let second = run_with(&["session", "append", "tale", "--journal", &journal], GAIN);
+    let second = run_with(&["world", "append", "tale", "--journal", &journal], GAIN);
     assert_eq!(second.out, "turn 2\n", "{}", second.err);
     assert_eq!(first.line(GAIN).unwrap(), "turn 3");
     assert_eq!(first.end().0, Some(0));
@@ -404,7 +404,7 @@ fn two_runs_under_one_name_append_each_line_once() {
     let journal = format!("{}/world", server.url());
     let mut first = Appending::start(&journal, &["--id", "load"]);
     assert_eq!(first.line(GAIN).unwrap(), "turn 1");
-    let args = ["session", "append", "tale", "--journal", &journal, "--id", "load"];
+    let args = ["world", "append", "tale", "--journal", &journal, "--id", "load"];
     let second = run_with(&args, GAIN.repeat(3));
     assert_eq!(second.out, "turn 1\nturn 2\nturn 3\n", "{}", second.err);
     assert!(second.err.contains("not appended again: 1 line"), "{}", second.err);
@@ -423,7 +423,7 @@ fn lines_that_are_given_again_under_their_name_are_there_once() {
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
     let append = |more: &[&str], lines: String| {
-        let args = [&["session", "append", "tale", "--journal", journal][..], more].concat();
+        let args = [&["world", "append", "tale", "--journal", journal][..], more].concat();
         let run = run_with(&args, lines);
         assert_eq!(run.code, Some(0), "{}", run.err);
         run
@@ -440,7 +440,7 @@ fn lines_that_are_given_again_under_their_name_are_there_once() {
     append(&[], GAIN.to_owned());
     append(&["--id", "load"], GAIN.replace('7', "8"));
     assert_eq!(gold(journal), 305);
-    let lonely = run(&["session", "append", "tale", "--id", "load"]);
+    let lonely = run(&["world", "append", "tale", "--id", "load"]);
     assert_eq!(lonely.code, Some(2));
 }
 
@@ -456,7 +456,7 @@ fn a_strict_program_goes_on_after_a_lenient_turn_of_another() {
 "#;
     let mut strict = Appending::start(&journal, &[]);
     assert_eq!(strict.line(GAIN).unwrap(), "turn 1");
-    let lenient = ["session", "append", "tale", "--journal", &journal, "--lenient"];
+    let lenient = ["world", "append", "tale", "--journal", &journal, "--lenient"];
     assert_eq!(run_with(&lenient, strange).out, "turn 2\n");
     assert_eq!(strict.line(GAIN).unwrap(), "turn 3");
     assert_eq!(strict.line(&strange.replace(":5}", ":6}")), None);
@@ -473,7 +473,7 @@ fn a_session_that_is_removed_under_a_program_ends_it() {
     }
     let server = nats_server::Server::start();
     let journal = format!("{}/world", server.url());
-    let append = ["session", "append", "tale", "--journal", &journal];
+    let append = ["world", "append", "tale", "--journal", &journal];
     // Nothing is there now, or more than before.
     for again in [0, 2] {
         let mut program = Appending::start(&journal, &[]);
@@ -513,7 +513,7 @@ fn a_session_whose_events_have_expired_is_shown_and_removed() {
         let options = NatsOptions::new(server.url()).named("world");
         NatsJournal::connect(options.expiring(Duration::from_secs(1))).await.unwrap();
     });
-    let args = ["session", "append", "tale", "--journal", &journal];
+    let args = ["world", "append", "tale", "--journal", &journal];
     assert_eq!(run_with(&args, GAIN.repeat(2)).code, Some(0));
     assert_eq!(run(&["journal", "snapshot", &journal, "tale"]).code, Some(0));
     until_gone(&runtime, &server, 2);
@@ -525,9 +525,9 @@ fn a_session_whose_events_have_expired_is_shown_and_removed() {
     });
     let loaded = json(&["journal", "load", "--json", &journal, "tale"]);
     assert_eq!((&loaded["sequence"], &loaded["state"]["lastTurn"]), (&json!(2), &json!(2)));
-    let state = json(&["session", "state", "tale", "--journal", &journal]);
+    let state = json(&["world", "state", "tale", "--journal", &journal]);
     assert_eq!(state["player"]["inventory"], json!(["coin", "coin"]));
-    let verified = json(&["session", "verify", "tale", "--journal", &journal, "--json"]);
+    let verified = json(&["world", "verify", "tale", "--journal", &journal, "--json"]);
     assert_eq!((&verified["valid"], &verified["turns"]), (&json!(true), &json!(2)));
     assert!(verified["notes"][0].as_str().unwrap().contains("events 1 to 2 are missing"));
     // It goes on from its snapshot.
@@ -535,7 +535,7 @@ fn a_session_whose_events_have_expired_is_shown_and_removed() {
     assert_eq!(appended.out, "turn 3\n", "{}", appended.err);
     // And that turn expires too, after the newest snapshot.
     until_gone(&runtime, &server, 3);
-    let state = ["session", "state", "tale", "--journal", &journal];
+    let state = ["world", "state", "tale", "--journal", &journal];
     let refused = run(&state);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("event 3 is missing"), "{}", refused.err);
@@ -560,7 +560,7 @@ fn a_session_that_cannot_be_read() {
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
     for session in ["bad", "good"] {
-        run_with(&["session", "append", session, "--journal", journal], GAIN);
+        run_with(&["world", "append", session, "--journal", journal], GAIN);
     }
     std::fs::write(path.join("s-bad.events.rec"), "something else altogether, long enough")
         .unwrap();
@@ -585,7 +585,7 @@ fn no_file_hides_the_sessions_of_others() {
     let journal = path.to_str().unwrap();
     let long = "A".repeat(100);
     for session in ["good", long.as_str()] {
-        run_with(&["session", "append", session, "--journal", journal], GAIN.repeat(2));
+        run_with(&["world", "append", session, "--journal", journal], GAIN.repeat(2));
     }
     std::fs::write(path.join("s-zz.events.rec"), "").unwrap();
     assert_eq!(json_lines(&["journal", "ls", "--json", journal]).len(), 2);
@@ -604,7 +604,7 @@ fn no_file_hides_the_sessions_of_others() {
     );
     assert_eq!(json(&["journal", "rm", "--json", journal, &token])["session"], token);
     assert_eq!(json_lines(&["journal", "ls", "--json", journal]).len(), 1);
-    let appended = run_with(&["session", "append", "zz", "--journal", journal], GAIN);
+    let appended = run_with(&["world", "append", "zz", "--journal", journal], GAIN);
     assert_eq!(appended.out, "turn 1\n", "{}", appended.err);
 }
 
@@ -615,7 +615,7 @@ fn what_a_file_ends_with_is_said_by_every_command() {
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
     let file = path.join("s-q.events.rec");
-    let append = ["session", "append", "q", "--journal", journal];
+    let append = ["world", "append", "q", "--journal", journal];
     assert_eq!(run_with(&append, GAIN.repeat(3)).err, "");
     let sound = std::fs::read(&file).unwrap();
     let mut bytes = sound.clone();
@@ -623,8 +623,8 @@ fn what_a_file_ends_with_is_said_by_every_command() {
     bytes[last + 10] ^= 8;
     std::fs::write(&file, &bytes).unwrap();
     for (args, code) in [
-        (&["session", "state", "q", "--journal", journal][..], 2),
-        (&["session", "log", "q", "--journal", journal], 0),
+        (&["world", "state", "q", "--journal", journal][..], 2),
+        (&["world", "log", "q", "--journal", journal], 0),
         (&["journal", "ls", journal], 0),
         (&["journal", "load", journal, "q"], 2),
     ] {
@@ -635,7 +635,7 @@ fn what_a_file_ends_with_is_said_by_every_command() {
         }
         assert!(run.err.contains("s-q.events.rec"), "{args:?}: {}", run.err);
     }
-    let verify = run(&["session", "verify", "q", "--journal", journal, "--json"]);
+    let verify = run(&["world", "verify", "q", "--journal", journal, "--json"]);
     let found: Value = serde_json::from_str(&verify.out).unwrap();
     assert_eq!((&found["valid"], &found["turns"]), (&json!(false), &json!(2)));
     let problem = found["problems"][0].as_str().unwrap();
@@ -668,14 +668,14 @@ fn a_log_that_was_cut_between_two_events_names_the_command_that_goes_on() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
-    let append = ["session", "append", "q", "--journal", journal];
+    let append = ["world", "append", "q", "--journal", journal];
     assert_eq!(run_with(&append, GAIN.repeat(9)).code, Some(0));
     let file = path.join("s-q.events.rec");
     let bytes = std::fs::read(&file).unwrap();
     let mut starts = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"\xfeREC"));
     std::fs::write(&file, &bytes[..starts.nth(6).unwrap()]).unwrap();
     for args in [
-        &["session", "state", "q", "--journal", journal][..],
+        &["world", "state", "q", "--journal", journal][..],
         &["journal", "load", journal, "q"],
         &["journal", "snapshot", journal, "q"],
         &["journal", "accept-loss", journal, "q"],
@@ -700,7 +700,7 @@ fn a_session_of_turns_goes_on_after_the_snapshot_of_what_its_log_lost() {
     for (cut, missing) in [(7, "events 7 to 9 are missing"), (1, "events 1 to 9 are missing")] {
         let path = scratch.path().join(cut.to_string());
         let journal = path.to_str().unwrap();
-        let on = |command: &'static str| ["session", command, "q", "--journal", journal];
+        let on = |command: &'static str| ["world", command, "q", "--journal", journal];
         assert_eq!(run_with(&on("append"), GAIN.repeat(9)).code, Some(0));
         assert_eq!(run(&["journal", "snapshot", journal, "q"]).code, Some(0));
         let file = path.join("s-q.events.rec");
@@ -749,7 +749,7 @@ fn ls_says_what_is_wrong_with_a_snapshot() {
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
     let append = |session: &str, lines: String| {
-        let args = ["session", "append", session, "--journal", journal];
+        let args = ["world", "append", session, "--journal", journal];
         assert_eq!(run_with(&args, lines).code, Some(0));
     };
     for session in ["ahead", "bent", "cut", "good"] {
@@ -801,11 +801,11 @@ fn a_session_whose_only_turn_is_torn_is_verified_as_that() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("journal");
     let journal = path.to_str().unwrap();
-    assert_eq!(run_with(&["session", "append", "q", "--journal", journal], GAIN).code, Some(0));
+    assert_eq!(run_with(&["world", "append", "q", "--journal", journal], GAIN).code, Some(0));
     let file = path.join("s-q.events.rec");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 5]).unwrap();
-    let page = run(&["session", "verify", "q", "--journal", journal]);
+    let page = run(&["world", "verify", "q", "--journal", journal]);
     assert_eq!((page.code, page.err.as_str()), (Some(1), ""));
     assert!(page.out.starts_with("not valid: 0 turns"), "{}", page.out);
     assert!(page.out.contains("event 1 was acknowledged and is missing"), "{}", page.out);
@@ -815,5 +815,5 @@ fn a_session_whose_only_turn_is_torn_is_verified_as_that() {
         "{}",
         page.out
     );
-    assert_eq!(run(&["session", "verify", "nobody", "--journal", journal]).code, Some(2));
+    assert_eq!(run(&["world", "verify", "nobody", "--journal", journal]).code, Some(2));
 }

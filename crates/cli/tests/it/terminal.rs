@@ -186,12 +186,12 @@ fn no_command_over_stores_lets_a_control_reach_a_terminal() {
     let turns = hostile_file(scratch.path(), "turns.jsonl", &format!("{turns}\n"));
     let db = path("state.db");
     let journal = path("journal");
-    if !shown_as_text(&["session", "init", &session], true) {
+    if !shown_as_text(&["world", "init", &session], true) {
         return;
     }
     for args in [
-        &["session", "append", &session, &turns][..],
-        &["session", "append", HOSTILE, &turns, "--journal", &journal],
+        &["world", "append", &session, &turns][..],
+        &["world", "append", HOSTILE, &turns, "--journal", &journal],
     ] {
         let appended = run(args);
         assert_eq!(appended.code, Some(0), "{}", appended.err);
@@ -201,13 +201,13 @@ fn no_command_over_stores_lets_a_control_reach_a_terminal() {
     let put = run_with(&put, answer);
     assert_eq!(put.code, Some(0), "{}", put.err);
     for args in [
-        &["session", "state", &session][..],
-        &["session", "log", &session],
-        &["session", "log", "--json", &session],
-        &["session", "diff", &session, "0", "1"],
-        &["session", "stats", &session],
-        &["session", "blame", &session, &format!("/player/{HOSTILE}")],
-        &["session", "state", "--path", HOSTILE, &path(HOSTILE)],
+        &["world", "state", &session][..],
+        &["world", "log", &session],
+        &["world", "log", "--json", &session],
+        &["world", "diff", &session, "0", "1"],
+        &["world", "stats", &session],
+        &["world", "blame", &session, &format!("/player/{HOSTILE}")],
+        &["world", "state", "--path", HOSTILE, &path(HOSTILE)],
         &["journal", "ls", &journal],
         &["journal", "ls", "--json", &journal],
         &["journal", "load", &journal, HOSTILE],

@@ -1,4 +1,4 @@
-//! What `afterimage session` takes.
+//! What `afterimage world` takes.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ use crate::args::Coloring;
 /// Keep a world's state as deltas and snapshots, in a directory that survives a power cut
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: afterimage session init tale && afterimage session append tale turns.jsonl"
+    after_help = "Example: afterimage world init tale && afterimage world append tale turns.jsonl"
 )]
-pub(crate) struct Session {
+pub(crate) struct World {
     #[command(subcommand)]
     pub(crate) command: Command,
     #[command(flatten)]

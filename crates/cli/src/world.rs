@@ -1,4 +1,4 @@
-//! `afterimage session`: world state as deltas and snapshots, in a directory.
+//! `afterimage world`: world state as deltas and snapshots, in a directory.
 
 pub(crate) mod args;
 mod change;
@@ -28,7 +28,8 @@ use crate::{
 use args::Command;
 use journaled::Journaled;
 
-const DAMAGED: &str = "`session verify DIR` names all that is damaged, `session repair DIR` brings back what is intact";
+const DAMAGED: &str =
+    "`world verify DIR` names all that is damaged, `world repair DIR` brings back what is intact";
 
 pub(crate) fn run(command: &Command, color: crate::args::Color) -> Outcome {
     let mut out = Output::new(color);
