@@ -4,7 +4,7 @@
 
 use afterimage::checkpoint::{
     Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, DocumentKind, apply, compose,
-    diff, invert, lint, lint_against, shrink, validate,
+    diff, invert, lint, preview, shrink, validate,
 };
 use afterimage::tokens::Chars4;
 use libfuzzer_sys::fuzz_target;
@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(written) = CheckpointDelta::parse(second) {
         let _ = written.categories();
         let _ = invert(&written);
-        let refused = !lint_against(&written, &a).is_empty();
+        let refused = !preview(&a, &written).refusals().is_empty();
         let result = apply(&a, &written);
         assert_eq!(result.is_err(), refused);
         if let Ok(result) = result {

@@ -8,7 +8,7 @@ use afterimage_testkit::series;
 use std::{fs, hint::black_box};
 
 use afterimage_checkpoint::{
-    Checkpoint, CheckpointDelta, DiffOptions, Document, apply, diff, lint_checkpoint,
+    Checkpoint, CheckpointDelta, DiffOptions, Document, DocumentKind, apply, diff, lint,
 };
 use afterimage_tokens::{TokenCounter, default_counter};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -89,7 +89,7 @@ fn documents(c: &mut Criterion) {
         bench.iter(|| apply(black_box(&a), black_box(&delta_of_both)).unwrap());
     });
     group.bench_function(id("lint"), |bench| {
-        bench.iter(|| lint_checkpoint(black_box(a.document())));
+        bench.iter(|| lint(black_box(a.document()), DocumentKind::Checkpoint));
     });
     group.finish();
 }

@@ -107,7 +107,7 @@ impl Exact {
             return Err(Error::unmet(line, "what the checkpoint before says", found));
         }
         let found = match instructions {
-            Some(instructions) => exact(delta, &instructions)?,
+            Some(instructions) => exact(&instructions)?,
             None => None,
         };
         if let Some((patch, Some(ends))) = found {

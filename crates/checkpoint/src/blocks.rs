@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::{lines::Lines, table};
 
@@ -72,13 +72,30 @@ impl BlockKind {
             _ => None,
         }
     }
+
+    /// The titles of a table's head.
+    pub(super) fn titles(&self) -> Option<&[String]> {
+        match self {
+            Self::TableHead { cells } => Some(cells),
+            _ => None,
+        }
+    }
 }
 
 /// The blocks from the line `body` on. Runs in time that is linear in the text.
 pub(super) fn read(lines: &Lines, body: usize) -> Vec<Block> {
     let start = lines.offset(body);
     let text = lines.text().get(start..).unwrap_or_default();
-    let mut reading = Reading { lines, from: start, next: body, ..Reading::default_of(lines) };
+    let mut reading = Reading {
+        lines,
+        from: start,
+        blocks: Vec::new(),
+        next: body,
+        depth: 0,
+        lists: 0,
+        head: 0,
+        in_heading: false,
+    };
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter();
     for (event, range) in parser {
         reading.take(event, range);
@@ -101,20 +118,7 @@ struct Reading<'a> {
     in_heading: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn default_of(lines: &'a Lines) -> Self {
-        Self {
-            lines,
-            from: 0,
-            blocks: Vec::new(),
-            next: 0,
-            depth: 0,
-            lists: 0,
-            head: 0,
-            in_heading: false,
-        }
-    }
-
+impl Reading<'_> {
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => {
@@ -141,7 +145,8 @@ impl<'a> Reading<'a> {
         match (self.depth, tag) {
             (0, Tag::Heading { level, .. }) => {
                 self.in_heading = true;
-                self.push(BlockKind::Heading { level: rank(*level), title: String::new() }, range);
+                let level = *level as u8;
+                self.push(BlockKind::Heading { level, title: String::new() }, range);
             }
             (0, Tag::Paragraph) => self.push(BlockKind::Paragraph, range),
             (0, Tag::CodeBlock(_)) => self.push(BlockKind::Code, range),
@@ -201,8 +206,4 @@ impl<'a> Reading<'a> {
         }
         self.next = self.next.max(end);
     }
-}
-
-fn rank(level: HeadingLevel) -> u8 {
-    level as u8
 }

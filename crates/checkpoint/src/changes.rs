@@ -7,8 +7,8 @@ use super::{
     delta::item_text,
     document::{Document, Section},
     front_matter::Field,
+    lookup::key_of,
     names::{MergeRule, SectionKind, is_status, normal},
-    perform::key_of,
 };
 
 /// What differs, by section.

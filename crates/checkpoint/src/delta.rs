@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 
 use super::{
     blocks::BlockKind,
-    declared::{Role, is_comment, role_of},
     document::{Document, Section},
     names::{SectionKind, normal},
+    unread::{Role, is_comment},
 };
 use crate::Result;
 
@@ -41,6 +41,19 @@ pub struct Part {
     pub line: usize,
     /// The line of each entry, from one.
     pub(super) lines: Vec<usize>,
+}
+
+impl Part {
+    /// Takes an entry out, as a part of its own under the same label.
+    pub(super) fn split_entry(&mut self, at: usize) -> Self {
+        Self {
+            label: self.label.clone(),
+            columns: self.columns.clone(),
+            line: self.line,
+            entries: self.entries.splice(at..=at, []).collect(),
+            lines: self.lines.splice(at..=at, []).collect(),
+        }
+    }
 }
 
 /// A value before and after.
@@ -249,7 +262,7 @@ impl CheckpointDelta {
     /// Whether a section inside of another one is, or is inside of, a further one of the format.
     fn is_below_another(&self, mut index: usize, outer: usize) -> bool {
         while let Some(section) = self.document.sections().get(index).filter(|_| index != outer) {
-            if !matches!(role_of(section), Role::Title | Role::Other) {
+            if Role::of(section).is_named() {
                 return true;
             }
             let Some(parent) = section.parent else { break };
@@ -372,6 +385,17 @@ pub(super) fn item_text(item: &str) -> String {
         text.push_str(line);
     }
     text.trim_end().to_owned()
+}
+
+/// The line of an item, from zero, at which something else than its own text begins: items, a
+/// table, a quote, code, or a second paragraph.
+pub(super) fn nested_at(item: &str) -> Option<usize> {
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        let marks = ["|", ">", "```", "~~~"];
+        line.is_empty() || mark_width(line) > 0 || marks.iter().any(|mark| line.starts_with(mark))
+    };
+    item.lines().skip(1).position(begins).map(|at| at + 1)
 }
 
 /// How many bytes the mark of an item takes with the blank behind it: zero where there is none.

@@ -23,6 +23,9 @@ const SHOWN: usize = 40;
 /// How many sections the summary names for each kind of change.
 const NAMED: usize = 3;
 
+/// What stands in the place of a table where only states change.
+pub(super) const STATES_BELOW: &str = "The states below.";
+
 /// What stands in the place of a table where the instructions have the whole checkpoint.
 pub(super) const LINES_BELOW: &str = "The lines below.";
 
@@ -231,7 +234,8 @@ fn modified(text: &mut String, changes: &Changes, steps: &[Step]) {
             }
         }
     } else if !changes.transitions.is_empty() {
-        text.push_str("The states below.\n");
+        text.push_str(STATES_BELOW);
+        text.push('\n');
     } else if steps.is_empty() {
         text.push_str("Nothing.\n");
     } else {

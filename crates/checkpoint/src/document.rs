@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// How deep quotes and lists may be nested on one line.
-pub const MAX_NESTING: usize = 256;
+const MAX_NESTING: usize = 256;
 
 /// A Markdown document: its text, header, sections and blocks.
 ///
@@ -62,7 +62,7 @@ impl Document {
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more than [`MAX_BYTES`] and for lines that nest deeper than
-    /// [`MAX_NESTING`], [`ErrorKind::Markdown`] for a NUL, which no text holds.
+    /// 256 quotes and lists, [`ErrorKind::Markdown`] for a NUL, which no text holds.
     pub fn parse(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         if text.len() > MAX_BYTES {
@@ -176,12 +176,6 @@ impl Document {
         named.map_or(section.end, |named| named.lines.start)
     }
 
-    /// The blocks of what [`Document::content_of`] says.
-    pub(super) fn content_blocks(&self, section: &Section) -> impl Iterator<Item = &Block> {
-        let lines = section.body..self.content_end(section);
-        self.blocks.iter().filter(move |block| lines.contains(&block.lines.start))
-    }
-
     /// The sections inside of one, at any depth.
     pub(super) fn sections_in(&self, index: usize) -> impl Iterator<Item = &Section> {
         let end = self.sections.get(index).map_or(0, |section| section.end);
@@ -222,6 +216,13 @@ impl Document {
     pub(super) fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Section> + use<'a> {
         let name = normal(name);
         self.sections.iter().filter(move |section| normal(&section.title) == name)
+    }
+
+    /// The titles over a row of a table; none for another block.
+    pub(super) fn titles_over(&self, row: &Block) -> &[String] {
+        let BlockKind::TableRow { head, .. } = row.kind else { return &[] };
+        let head = self.blocks.get(head);
+        head.and_then(|head| head.kind.titles()).unwrap_or_default()
     }
 
     /// The headings over and at a section: `Essential Information / Decisions`.

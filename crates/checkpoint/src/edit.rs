@@ -106,22 +106,28 @@ impl Document {
         Edit::insert(at, lines)
     }
 
-    /// Puts lines in place of what stands between a section's heading and the next one. O(lines).
-    pub fn replace_body(&self, section: &Section, lines: Vec<String>) -> Edit {
-        let blocks = self.blocks_of(section);
-        match (blocks.first(), blocks.last()) {
-            (Some(first), Some(last)) => Edit::replace(first.lines.start..last.lines.end, lines),
-            _ => self.append(section, lines, |_| false),
-        }
+    /// Puts lines in place of what stands between a section's heading and the next one.
+    pub(super) fn replace_body(&self, section: &Section, lines: Vec<String>) -> Edit {
+        self.replace_filled(section, section.body..section.lines.end, lines)
     }
 
     /// Puts lines in place of a section's content, with the sections inside of it that the format
     /// does not name. Linear in the sections inside of it, and the empty lines around the content.
     pub fn replace_content(&self, section: &Section, lines: Vec<String>) -> Edit {
+        self.replace_filled(section, section.body..self.content_end(section), lines)
+    }
+
+    fn replace_filled(
+        &self,
+        section: &Section,
+        mut within: Range<usize>,
+        lines: Vec<String>,
+    ) -> Edit {
         let is_filled = |index: &usize| !self.is_blank(*index);
-        let mut content = section.body..self.content_end(section);
-        match (content.clone().find(is_filled), content.rfind(is_filled)) {
+        match (within.clone().find(is_filled), within.rfind(is_filled)) {
+            (Some(first), Some(last)) if lines.is_empty() => self.remove_lines(first..last + 1),
             (Some(first), Some(last)) => Edit::replace(first..last + 1, lines),
+            _ if lines.is_empty() => Edit::insert(section.body, lines),
             _ => self.append(section, lines, |_| false),
         }
     }
@@ -161,14 +167,14 @@ impl Document {
     }
 
     /// Sets a cell of a row. O(the row).
-    pub fn set_cell(&self, block: &Block, column: usize, text: &str) -> Option<Edit> {
+    pub(super) fn set_cell(&self, block: &Block, column: usize, text: &str) -> Option<Edit> {
         let row = table::with_cell(self.lines.get(block.lines.start), column, text)?;
         Some(Edit::replace(block.lines.clone(), vec![row]))
     }
 
     /// Sets a field of the header; a new one goes to its end. Without a header nothing is set.
     /// O(fields).
-    pub fn set_field(&self, key: &str, value: &str) -> Option<Edit> {
+    pub(super) fn set_field(&self, key: &str, value: &str) -> Option<Edit> {
         let front = self.front_matter()?;
         let line = format!("{key}: {}", quoted(value));
         Some(match front.field(key) {

@@ -1,6 +1,6 @@
 use super::{
     document::{Document, Section},
-    names::{SectionKind, normal},
+    names::SectionKind,
 };
 use crate::Result;
 
@@ -24,21 +24,6 @@ pub struct Checkpoint {
     document: Document,
     /// The id where the header has none.
     name: Option<String>,
-}
-
-/// A delta that was written into its checkpoint: a section `## Delta: <time>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InlineDelta {
-    /// What stands behind `Delta:`.
-    pub time: String,
-    /// The line of its heading, from one.
-    pub line: usize,
-    /// The section `What Changed`.
-    pub what_changed: String,
-    /// The rows of the section `Artifacts`: file, action, description.
-    pub artifacts: Vec<Vec<String>>,
-    /// The rows of the section `Status Transitions`: item, before, after.
-    pub transitions: Vec<Vec<String>>,
 }
 
 impl Checkpoint {
@@ -97,34 +82,6 @@ impl Checkpoint {
     /// does not name. Linear in the document.
     pub fn body(&self, kind: SectionKind) -> Option<String> {
         self.document.section(kind).map(|section| self.document.content_of(section))
-    }
-
-    /// The deltas that were written into the checkpoint, in order.
-    ///
-    /// Cost: O(sections).
-    pub fn inline_deltas(&self) -> Vec<InlineDelta> {
-        let sections = self.document.sections().iter().enumerate();
-        sections.filter_map(|(index, section)| self.inline_delta(index, section)).collect()
-    }
-
-    fn inline_delta(&self, index: usize, section: &Section) -> Option<InlineDelta> {
-        let time = inline_time(section)?;
-        let inside = |name: &str| {
-            let mut sections = self.document.sections_in(index);
-            sections.find(|inner| inner.parent == Some(index) && normal(&inner.title) == name)
-        };
-        let rows = |name: &str| -> Vec<Vec<String>> {
-            let blocks = inside(name).map_or(&[][..], |inner| self.document.blocks_of(inner));
-            blocks.iter().filter_map(|block| block.kind.row().map(<[String]>::to_vec)).collect()
-        };
-        Some(InlineDelta {
-            time: time.to_owned(),
-            line: section.line(),
-            what_changed: inside("what changed")
-                .map_or_else(String::new, |inner| self.document.body_of(inner)),
-            artifacts: rows("artifacts"),
-            transitions: rows("status transitions"),
-        })
     }
 }
 

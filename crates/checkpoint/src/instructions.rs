@@ -1,13 +1,13 @@
-//! What the section Merge Instructions says: exact steps, sentences, or the whole checkpoint.
+//! What the section Merge Instructions says: exact steps, the whole checkpoint, or sentences.
 
 use super::{
     blocks::{Block, BlockKind},
-    declared::{is_comment, is_nothing},
     delta::{CheckpointDelta, item_text, mark_width},
     exact::{self, PatchEnds, Step},
     grammar::{Order, order},
+    unread::{is_comment, is_nothing},
 };
-use crate::{Error, Result};
+use crate::Error;
 
 /// What the section Merge Instructions says.
 #[derive(Debug, Default)]
@@ -16,31 +16,86 @@ pub(super) struct Instructions {
     pub(super) ends: Option<(usize, PatchEnds)>,
     /// The lines of the checkpoint that the delta leads to, where it has all of them.
     pub(super) whole: Option<Vec<String>>,
-    pub(super) given: Vec<InstructionAt>,
+    /// The steps that name lines, each with its line in the delta, from one.
+    pub(super) steps: Vec<(usize, Step)>,
+    /// The sentences that name sections, likewise.
+    pub(super) orders: Vec<(usize, Order)>,
+    /// What is no instruction: without it a part of the others could be carried out.
+    pub(super) wrong: Vec<WrongInstruction>,
 }
 
-/// An instruction with its place in the delta.
+/// What stands where an instruction is expected, with its place in the delta.
 #[derive(Debug)]
-pub(super) struct InstructionAt {
+pub(super) struct WrongInstruction {
     /// The line, from one.
     pub(super) line: usize,
     /// Where the sentence begins in its line, in bytes from zero, and how long it is.
     pub(super) column: usize,
     pub(super) length: usize,
-    pub(super) read: Result<Instruction>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Instruction {
-    Exact(Step),
-    Written(Order),
+    pub(super) error: Error,
 }
 
 impl Instructions {
     /// Whether they name lines, and so say everything that the delta does.
     pub(super) fn are_exact(&self) -> bool {
-        let is_exact = |given: &InstructionAt| matches!(given.read, Ok(Instruction::Exact(_)));
-        self.ends.is_some() || self.given.iter().any(is_exact)
+        self.ends.is_some() || !self.steps.is_empty()
+    }
+
+    /// The line of the first instruction of any kind.
+    pub(super) fn first_line(&self) -> Option<usize> {
+        let wrong = self.wrong.iter().map(|wrong| wrong.line);
+        let steps = self.steps.iter().map(|(line, _)| *line);
+        steps.chain(self.orders.iter().map(|(line, _)| *line)).chain(wrong).min()
+    }
+
+    /// Takes a block of the section. `text` is what it says.
+    fn take(&mut self, delta: &CheckpointDelta, block: &Block, text: &str) {
+        let expected = match block.kind {
+            BlockKind::ListItem { .. } => return self.item(text, block.line()),
+            BlockKind::Paragraph if PatchEnds::begins(text.trim()) => {
+                if let Some(ends) = PatchEnds::read(text.trim()) {
+                    self.ends = Some((block.line(), ends));
+                    return;
+                }
+                "``N lines `HASH` become M `HASH`.``"
+            }
+            BlockKind::Paragraph if is_nothing(text) => return,
+            BlockKind::Html if is_comment(text) => return,
+            BlockKind::Rule => return,
+            BlockKind::Code if self.whole.is_none() && self.ends.is_some() => {
+                self.whole = delta.fenced(block);
+                if self.whole.is_some() {
+                    return;
+                }
+                "a checkpoint between two fences"
+            }
+            _ => "an item of the list of instructions",
+        };
+        let first = text.trim_end().split('\n').next().unwrap_or_default();
+        let found = format!("{:?}", first.trim());
+        let column = first.len() - first.trim_start().len();
+        let (line, length) = (block.line(), first.len() - column);
+        let error = Error::unmet(line, expected, found);
+        self.wrong.push(WrongInstruction { line, column, length, error });
+    }
+
+    fn item(&mut self, item: &str, line: usize) {
+        let lines: Vec<&str> = item.split('\n').collect();
+        let first = lines.first().copied().unwrap_or_default();
+        let start = first.len() - first.trim_start().len();
+        let column = start + mark_width(first.trim_start());
+        let length = first.len().saturating_sub(column);
+        let mut wrong = |error| {
+            self.wrong.push(WrongInstruction { line, column, length, error });
+        };
+        match exact::read(&lines, column, line) {
+            Ok(Some(step)) => self.steps.push((line, step)),
+            Ok(None) => match order(&item_text(item), line) {
+                Ok(order) => self.orders.push((line, order)),
+                Err(error) => wrong(error),
+            },
+            Err(error) => wrong(error),
+        }
     }
 }
 
@@ -48,37 +103,11 @@ impl CheckpointDelta {
     /// What the section Merge Instructions says; `None` without one, or where it is empty.
     pub(super) fn instructions(&self) -> Option<Instructions> {
         let (_, section) = self.part("merge instructions")?;
-        let document = self.document();
         let mut found = Instructions::default();
-        for block in document.blocks_of(section) {
-            let text = document.text_of(block);
-            match block.kind {
-                BlockKind::ListItem { .. } => found.given.push(given(&text, block.line())),
-                BlockKind::Paragraph if PatchEnds::read(text.trim()).is_some() => {
-                    found.ends = PatchEnds::read(text.trim()).map(|ends| (block.line(), ends));
-                }
-                BlockKind::Paragraph if PatchEnds::begins(text.trim()) => {
-                    let expected = "``N lines `HASH` become M `HASH`.``";
-                    found.given.push(misread(&text, block.line(), expected));
-                }
-                BlockKind::Paragraph if is_nothing(&text) => {}
-                BlockKind::Html if is_comment(&text) => {}
-                BlockKind::Rule => {}
-                BlockKind::Code if found.whole.is_none() && found.ends.is_some() => {
-                    found.whole = self.fenced(block);
-                    if found.whole.is_none() {
-                        let expected = "a checkpoint between two fences";
-                        found.given.push(misread(&text, block.line(), expected));
-                    }
-                }
-                _ => {
-                    let expected = "an item of the list of instructions";
-                    found.given.push(misread(&text, block.line(), expected));
-                }
-            }
+        for block in self.document().blocks_of(section) {
+            found.take(self, block, &self.document().text_of(block));
         }
-        let is_empty = found.ends.is_none() && found.given.is_empty();
-        (!is_empty).then_some(found)
+        (found.ends.is_some() || found.first_line().is_some()).then_some(found)
     }
 
     /// The lines between the fences of a code block.
@@ -91,26 +120,4 @@ impl CheckpointDelta {
         let is_closed = fence.len() >= 3 && first < last && lines.get(last).trim_end() == fence;
         is_closed.then(|| (first + 1..last).map(|index| lines.get(index).to_owned()).collect())
     }
-}
-
-/// What is no instruction: without it a part of the others could be carried out.
-fn misread(text: &str, line: usize, expected: &str) -> InstructionAt {
-    let first = text.trim_end().split('\n').next().unwrap_or_default();
-    let column = first.len() - first.trim_start().len();
-    let read = Err(Error::unmet(line, expected, format_args!("{:?}", first.trim())));
-    InstructionAt { line, column, length: first.len() - column, read }
-}
-
-fn given(item: &str, line: usize) -> InstructionAt {
-    let lines: Vec<&str> = item.split('\n').collect();
-    let first = lines.first().copied().unwrap_or_default();
-    let start = first.len() - first.trim_start().len();
-    let mark = start + mark_width(first.trim_start());
-    let read = match exact::read(&lines, mark, line) {
-        Ok(Some(step)) => Ok(Instruction::Exact(step)),
-        Ok(None) => order(&item_text(item), line).map(Instruction::Written),
-        Err(error) => Err(error),
-    };
-    let length = first.len().saturating_sub(mark);
-    InstructionAt { line, column: mark, length, read }
 }

@@ -12,8 +12,8 @@
 //!               ─ changes  ─→ entries, values, states                    for people
 //!               ─ diff     ─→ CheckpointDelta: both, as one document
 //! delta ─ grammar ─→ exact steps ─→ Patch ─→ the lines that change; all others keep their bytes
-//!                 ─→ orders by name ─ perform ─→ edits, each a document of its own
-//!                 ─→ declared changes that no order has made ─ preview ─→ made too, or refused
+//!       ─ plan ───→ declared changes, and where sentences direct them
+//!                 ─ preview ─→ edits, each a document of its own, or refused
 //! ```
 //!
 //! | what | start with |
@@ -38,8 +38,6 @@ mod algebra;
 mod apply;
 mod blocks;
 mod changes;
-mod contents;
-mod declared;
 mod delta;
 mod diff;
 mod document;
@@ -53,33 +51,34 @@ mod history;
 mod instructions;
 mod lines;
 mod lint;
+mod lookup;
 mod matching;
 mod misplaced;
 mod modified;
 mod names;
 mod patch;
-mod perform;
-mod presence;
+mod plan;
 mod preview;
 mod shrink;
 mod states;
 pub mod table;
 mod timestamp;
 mod trigger;
+mod unread;
 
 pub use algebra::{Difference, compose, invert, validate};
 pub use apply::apply;
 pub use blocks::{Block, BlockKind};
 pub use delta::{Category, Change, CheckpointDelta, Part};
 pub use diff::{DiffForm, DiffOptions, diff, expect_time};
-pub use document::{Document, MAX_BYTES, MAX_NESTING, Section};
+pub use document::{Document, MAX_BYTES, Section};
 pub use edit::Edit;
 pub use front_matter::{Field, FrontMatter, header_line};
-pub use full_state::{Checkpoint, InlineDelta};
+pub use full_state::Checkpoint;
 pub use history::{History, Problem, ProblemKind};
-pub use lint::{Diagnostic, DocumentKind, Severity, lint, lint_checkpoint, lint_delta};
-pub use names::{MergeRule, Priority, SectionKind};
-pub use preview::{Effect, Preview, lint_against, preview};
+pub use lint::{Diagnostic, DocumentKind, Severity, lint};
+pub use names::{MergeRule, SectionKind};
+pub use preview::{Effect, Preview, preview};
 pub use shrink::{RemovedText, ShrunkCheckpoint, shrink};
 pub use timestamp::{is_moment, is_timestamp, timestamp};
 pub use trigger::{Occasion, Trigger, TriggerPolicy};

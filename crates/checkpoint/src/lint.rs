@@ -4,18 +4,16 @@ mod checkpoint;
 mod delta;
 mod tables;
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use afterimage_json::error::Replacement;
-pub use checkpoint::lint_checkpoint;
-pub use delta::lint_delta;
 
 use super::{
     document::{Document, Section},
-    front_matter,
     misplaced::MisplacedHeader,
     names::normal,
     timestamp::{Time, time},
+    unread::Fault,
 };
 use crate::Error;
 
@@ -150,8 +148,8 @@ impl DocumentKind {
 /// ```
 pub fn lint(document: &Document, kind: DocumentKind) -> Vec<Diagnostic> {
     match kind {
-        DocumentKind::Checkpoint => lint_checkpoint(document),
-        DocumentKind::Delta => lint_delta(document),
+        DocumentKind::Checkpoint => checkpoint::lint(document),
+        DocumentKind::Delta => delta::lint(document),
     }
 }
 
@@ -211,45 +209,23 @@ impl<'d> Findings<'d> {
         (self.document.line_count().max(1), 1, 0)
     }
 
-    /// The header's form; answers with whether there is one.
-    fn header(&mut self, fields: &str) -> bool {
-        let lines = &self.document.lines;
-        let Some(front) = self.document.front_matter() else {
-            if front_matter::opens(lines) {
-                let place = self.line(1);
-                self.error(
-                    "front-matter-open",
-                    place,
-                    "the front matter has no end",
-                    "a line `---` after its fields",
-                );
-            } else if let Some(misplaced) = MisplacedHeader::of(self.document) {
-                let place = self.line(misplaced.line);
-                let (message, expected) = (misplaced.message(), misplaced.expected());
-                self.error("front-matter-place", place, message, expected);
-            } else {
-                self.error(
-                    "front-matter-missing",
-                    (1, 1, 0),
-                    "there is no front matter",
-                    format!("a line `---`, the fields {fields}, and a line `---`"),
-                );
-            }
-            return false;
-        };
-        for index in &front.malformed {
-            let place = self.line(index + 1);
-            self.error("front-matter-field", place, "this is no field", "`key: value`");
+    /// Adds what nothing reads.
+    fn fault(&mut self, (code, error): Fault) {
+        self.found.push(Diagnostic { code, ..Diagnostic::refused(&error, self.document) });
+    }
+
+    /// The header's form, whose faults lint knows already; answers with whether there is one.
+    fn expect_header(&mut self, fields: &str) -> bool {
+        let is_there = self.document.front_matter().is_some();
+        if !is_there && self.found.is_empty() {
+            self.error(
+                "front-matter-missing",
+                (1, 1, 0),
+                "there is no front matter",
+                format!("a line `---`, the fields {fields}, and a line `---`"),
+            );
         }
-        let mut seen = HashSet::new();
-        for field in front.fields() {
-            if !seen.insert(field.key.as_str()) {
-                let place = (field.line + 1, 1, field.key.len());
-                let message = format!("the field `{}` is there twice", field.key);
-                self.error("duplicate-field", place, message, "one field of each name");
-            }
-        }
-        true
+        is_there
     }
 
     /// The value of a field that must be there.
@@ -295,6 +271,10 @@ impl<'d> Findings<'d> {
                 "a time such as `2025-12-14T16:00:00Z`",
             ),
         }
+    }
+
+    fn has(&self, code: &str) -> bool {
+        self.found.iter().any(|found| found.code == code)
     }
 
     fn finish(mut self) -> Vec<Diagnostic> {

@@ -1,239 +1,156 @@
-//! What rows of Modified do: a section, an entry in one, or a field changes from one text to another.
+//! What rows of Modified do: a section, an entry in one, or a field changes from one text to
+//! another.
 
 use super::{
-    additions::item_mark,
-    blocks::Block,
-    declared::is_nothing,
+    additions::{expect_whole, mark_of},
     delta::{Change, mark_width},
     document::{Document, Section},
     edit::Edit,
+    lookup::{column_of, entry, section},
     names::normal,
-    perform::{FIELDS, Performing, column_of, is_called},
-    presence::Presence,
+    plan::{Modification, Scope, is_absent},
 };
-use crate::Result;
+use crate::{Error, Result};
 
-impl Performing<'_> {
-    /// Carries out a row of Modified: a section, or an entry in one, changes from one text to
-    /// another.
-    pub(super) fn modify(&self, document: &Document, change: &Change) -> Result<Document> {
-        self.whole(&change.before)?;
-        self.whole(&change.after)?;
-        let path: Vec<&str> = change.item.split(" / ").collect();
-        let (first, rest) = path.split_first().unwrap_or((&"", &[]));
-        if rest.is_empty()
-            && let Some(edit) = self.modify_field(document, first.trim(), change)?
-        {
-            return document.edited(vec![edit]);
-        }
-        let section = self.section(document, first);
-        let edit = match (section, rest) {
-            (Ok(section), []) => self.modify_section(document, section, change)?,
-            (Ok(_), [row]) => self.modify_entry(document, Some(first), row, change)?,
-            (Ok(_), [row, column]) => {
-                let block = self.wanted(document, row, Some(first))?;
-                let at = column_of(document, block, column);
-                let is_as_before = |at: &usize| {
-                    let cell = block.kind.row().and_then(|cells| cells.get(*at));
-                    cell.is_some_and(|cell| normal(cell) == normal(&change.before))
-                };
-                at.filter(is_as_before)
-                    .and_then(|at| document.set_cell(block, at, &change.after))
-                    .ok_or_else(|| {
-                    self.missing(format_args!("{column:?} of {row:?} to be {:?}", change.before))
-                })?
+/// The fields of a checkpoint's header that the format names.
+const FIELDS: [&str; 5] = ["checkpoint", "created", "anchor", "parent", "last_delta"];
+
+/// The edit of a modification: of a whole section, or of what `Section`, `Section / entry`,
+/// `Section / row / Column`, an entry or a field of the header says.
+pub(super) fn modify(
+    document: &Document,
+    Modification { change, scope }: &Modification,
+) -> Result<Edit> {
+    expect_whole(&change.before, change.line)?;
+    expect_whole(&change.after, change.line)?;
+    let path: Vec<&str> = change.item.split(" / ").map(str::trim).collect();
+    let line = change.line;
+    match path.as_slice() {
+        [name] => {
+            if let (Scope::Text, Some(edit)) = (scope, field(document, name, change)?) {
+                return Ok(edit);
             }
-            (_, [_, _, _, ..]) => {
-                let found = format!("{:?}", change.item);
-                return Err(self.unmet("`Section / row / Column`", found));
+            if *scope == Scope::Text && document.named(name).next().is_none() {
+                let block = entry(document, name, None, line)?;
+                return replace_once(document, block.lines.start..block.lines.start + 1, change);
             }
-            (Err(_), []) => self.modify_entry(document, None, first, change)?,
-            (Err(error), _) => return Err(error),
-        };
-        document.edited(vec![edit])
-    }
-
-    /// A field of the header that has the value before; a new one where it says that there was none.
-    fn modify_field(
-        &self,
-        document: &Document,
-        key: &str,
-        change: &Change,
-    ) -> Result<Option<Edit>> {
-        let Some(front) = document.front_matter() else { return Ok(None) };
-        let is_absent =
-            is_nothing(&change.before) || matches!(change.before.trim(), "-" | "–" | "—");
-        match front.field(key) {
-            None if FIELDS.contains(&key) && is_absent => {}
-            None => return Ok(None),
-            Some(field) if normal(&field.value) == normal(&change.before) => {}
-            Some(field) if field.value.is_empty() && is_absent => {}
-            Some(field) => {
-                let found = format!("{:?} in the front matter", field.value);
-                return Err(self.unmet(format_args!("`{key}` to be {:?}", change.before), found));
-            }
+            whole_section(document, section(document, name, line)?, change, *scope)
         }
-        Ok(document.set_field(key, &change.after))
-    }
-
-    fn modify_section(
-        &self,
-        document: &Document,
-        section: &Section,
-        change: &Change,
-    ) -> Result<Edit> {
-        if is_all(&document.body_of(section), &change.before) {
-            let line = format!("{}{}", item_mark(document, section), change.after);
-            let lines = if change.after.is_empty() { Vec::new() } else { vec![line] };
-            return Ok(document.replace_body(section, lines));
+        [name, row] => {
+            let block = entry(document, row, Some(section(document, name, line)?), line)?;
+            replace_once(document, block.lines.start..block.lines.start + 1, change)
         }
-        let lines = section.body..section.lines.end;
-        let found: Vec<(usize, String)> = lines
-            .flat_map(|index| {
-                let line = document.lines.get(index);
-                words_at(line, &change.before)
-                    .into_iter()
-                    .filter_map(move |at| Some((index, replaced(line, at, change)?)))
-            })
-            .collect();
-        match found.as_slice() {
-            [(index, line)] => {
-                self.expect_rest(line)?;
-                Ok(Edit::replace(*index..index + 1, vec![line.clone()]))
-            }
-            _ => Err(self.missing(format_args!(
-                "{:?} to be or to have once {:?}",
-                section.title, change.before
-            ))),
+        [name, row, column] => {
+            let block = entry(document, row, Some(section(document, name, line)?), line)?;
+            let at = column_of(document, block, column);
+            let cell = at.and_then(|at| Some((at, block.kind.row()?.get(at)?)));
+            cell.filter(|(_, cell)| normal(cell) == normal(&change.before))
+                .and_then(|(at, _)| document.set_cell(block, at, &change.after))
+                .ok_or_else(|| {
+                    let expected = format!("{column:?} of {row:?} to be {:?}", change.before);
+                    Error::missing(line, expected)
+                })
         }
-    }
-
-    fn modify_entry(
-        &self,
-        document: &Document,
-        section: Option<&str>,
-        entry: &str,
-        change: &Change,
-    ) -> Result<Edit> {
-        let block = self.wanted(document, entry, section)?;
-        let index = block.lines.start;
-        let line = document.lines.get(index);
-        let made = match words_at(line, &change.before).as_slice() {
-            [at] => replaced(line, *at, change),
-            _ => None,
-        };
-        let Some(line) = made else {
-            let expected = format!("{entry:?} to have {:?} once", change.before);
-            let found = format!("{line:?} at line {} of the checkpoint", index + 1);
-            return Err(self.unmet(expected, found));
-        };
-        self.expect_rest(&line)?;
-        Ok(Edit::replace(index..index + 1, vec![line]))
-    }
-
-    /// Refuses a change that leaves nothing of an entry but its mark.
-    fn expect_rest(&self, line: &str) -> Result<()> {
-        let line = line.trim();
-        match line.get(mark_width(line)..).unwrap_or_default() {
-            "" => Err(self.unmet("the text in After, or the entry in Removed", "nothing in After")),
-            _ => Ok(()),
+        _ => {
+            let found = format!("{:?}", change.item);
+            Err(Error::unmet(line, "`Section / row / Column`", found))
         }
     }
 }
 
-/// Whether a section says a text and nothing else.
-pub(super) fn is_all(body: &str, text: &str) -> bool {
-    flat(body) == flat(text) || normal(body) == normal(text)
+/// A field of the header that has the value before; a new one where it says that there was none.
+fn field(document: &Document, key: &str, change: &Change) -> Result<Option<Edit>> {
+    let Some(front) = document.front_matter() else { return Ok(None) };
+    let was_absent = is_absent(&change.before);
+    match front.field(key) {
+        None if FIELDS.contains(&key) && was_absent => {}
+        None => return Ok(None),
+        Some(field) if normal(&field.value) == normal(&change.before) => {}
+        Some(field) if field.value.is_empty() && was_absent => {}
+        Some(field) => {
+            let expected = format!("`{key}` to be {:?}", change.before);
+            let found = format!("{:?} in the front matter", field.value);
+            return Err(Error::unmet(change.line, expected, found));
+        }
+    }
+    Ok(document.set_field(key, &change.after))
 }
 
-/// Where a document says what a row of Modified says was before, and what comes.
-pub(super) fn presence(document: &Document, change: &Change) -> Presence {
-    let path: Vec<&str> = change.item.split(" / ").collect();
-    let (first, rest) = path.split_first().unwrap_or((&"", &[]));
-    let of_texts = |texts: &mut dyn Iterator<Item = (usize, &str)>| {
-        let mut found = Presence::default();
-        for (line, text) in texts {
-            let is = |wanted: &str| normal(text) == normal(wanted);
-            found.before.extend(is(&change.before).then_some(line));
-            found.after.extend(is(&change.after).then_some(line));
-        }
-        found
-    };
-    let field = document.front_matter().and_then(|front| front.field(first.trim()));
-    if let (Some(field), []) = (field, rest) {
-        return of_texts(&mut std::iter::once((field.line, field.value.as_str())));
-    }
-    let section = document.named(first).next();
-    let inside = section.map_or(document.blocks(), |section| document.blocks_of(section));
-    let entries = |name: &str| {
-        let name = normal(name);
-        inside.iter().filter(move |block| is_called(document, block, &name))
-    };
-    match (section, rest) {
-        (Some(section), []) => {
-            let body = document.body_of(section);
-            if is_all(&body, &change.before) || is_all(&body, &change.after) {
-                let line = |wanted: &str| is_all(&body, wanted).then_some(section.lines.start);
-                let before = line(&change.before).into_iter().collect();
-                return Presence { before, after: line(&change.after).into_iter().collect() };
-            }
-            in_lines(document, section.body..section.lines.end, change)
-        }
-        (_, [row, column]) => {
-            let cell = |block: &Block| {
-                let at = column_of(document, block, column)?;
-                Some((block.lines.start, block.kind.row()?.get(at)?.clone()))
-            };
-            let cells: Vec<(usize, String)> = entries(row).filter_map(cell).collect();
-            of_texts(&mut cells.iter().map(|(line, text)| (*line, text.as_str())))
-        }
-        (_, [row]) => in_lines(document, entries(row).map(|block| block.lines.start), change),
-        (None, []) => in_lines(document, entries(first).map(|block| block.lines.start), change),
-        _ => Presence::default(),
-    }
-}
-
-/// Where lines say as words what was before and what comes. The one inside of the other is the
-/// other.
-fn in_lines(document: &Document, lines: impl Iterator<Item = usize>, change: &Change) -> Presence {
-    let mut found = Presence::default();
-    let (before, after) = (&change.before, &change.after);
-    for index in lines {
-        let line = document.lines.get(index);
-        let come = words_at(line, after);
-        let is_inside = |at: &usize| {
-            let holds = |start: &usize| *start <= *at && at + before.len() <= start + after.len();
-            after.len() > before.len() && come.iter().any(holds)
+fn whole_section(
+    document: &Document,
+    section: &Section,
+    change: &Change,
+    scope: Scope,
+) -> Result<Edit> {
+    let is_body = scope == Scope::Text;
+    let said = if is_body { document.body_of(section) } else { document.content_of(section) };
+    let is_all = flat(&said) == flat(&change.before) || normal(&said) == normal(&change.before);
+    if is_all || scope == Scope::AnySection {
+        let first = document.blocks_of(section).first();
+        let mark = first.and_then(|block| mark_of(document, block)).unwrap_or_default();
+        let lines = match change.after.as_str() {
+            "" => Vec::new(),
+            after => vec![format!("{mark}{after}")],
         };
-        let old = words_at(line, before).into_iter().filter(|at| !is_inside(at));
-        found.before.extend(old.map(|_| index));
-        found.after.extend(come.iter().map(|_| index));
+        return Ok(if is_body {
+            document.replace_body(section, lines)
+        } else {
+            document.replace_content(section, lines)
+        });
     }
-    found
+    if is_body {
+        return replace_once(document, section.body..section.lines.end, change);
+    }
+    let before = flat(&change.before);
+    let is_lost = |line: &str| !before.contains(&flat(line));
+    let lines = section.body..document.content_end(section);
+    let lost = lines.map(|index| document.lines.get(index).trim()).find(|line| is_lost(line));
+    let expected = format!(
+        "all of {:?} in Before or in Removed: the instruction replaces it as a whole",
+        section.title
+    );
+    Err(Error::unmet(change.line, expected, format_args!("{:?}", lost.unwrap_or_default())))
+}
+
+/// Puts the text after a change in the place of the one before, which stands in some lines once.
+fn replace_once(
+    document: &Document,
+    mut lines: std::ops::Range<usize>,
+    change: &Change,
+) -> Result<Edit> {
+    let Change { item, before, after, line } = change;
+    let expected =
+        || Error::missing(*line, format_args!("{item:?} to be or to have once {before:?}"));
+    let mut found = lines
+        .by_ref()
+        .flat_map(|index| words_at(document.lines.get(index), before).map(move |at| (index, at)));
+    let (Some((index, at)), None) = (found.next(), found.next()) else { return Err(expected()) };
+    let old = document.lines.get(index);
+    let ends = old.get(..at).zip(old.get(at + before.len()..));
+    let (start, rest) = ends.ok_or_else(expected)?;
+    let new = format!("{start}{after}{rest}");
+    let text = new.trim();
+    if text.get(mark_width(text)..).unwrap_or_default().is_empty() {
+        let expected = "the text in After, or the entry in Removed";
+        return Err(Error::unmet(*line, expected, "nothing in After"));
+    }
+    Ok(Edit::replace(index..index + 1, vec![new]))
 }
 
 /// Where a text stands in a line as words: not as a part of a longer one.
-fn words_at(line: &str, text: &str) -> Vec<usize> {
+fn words_at<'t>(line: &'t str, text: &'t str) -> impl Iterator<Item = usize> + 't {
     // Scripts without blanks between their words have no borders that could be told.
     let is_of_word = |c: char| (c.is_alphanumeric() && c < '\u{2e80}') || c == '_';
-    let parts = |before: Option<char>, after: Option<char>| {
+    let parts = move |before: Option<char>, after: Option<char>| {
         !before.is_some_and(is_of_word) || !after.is_some_and(is_of_word)
     };
-    let is_whole = |at: &usize| {
+    let is_whole = move |at: &usize| {
         let before = line.get(..*at).and_then(|before| before.chars().next_back());
         let after = line.get(at + text.len()..).and_then(|after| after.chars().next());
         parts(before, text.chars().next()) && parts(text.chars().next_back(), after)
     };
-    if text.is_empty() {
-        return Vec::new();
-    }
-    line.match_indices(text).map(|(at, _)| at).filter(is_whole).collect()
-}
-
-/// A line with the text after a change in the place of the one before.
-fn replaced(line: &str, at: usize, change: &Change) -> Option<String> {
-    let (before, rest) = (line.get(..at)?, line.get(at + change.before.len()..)?);
-    Some(format!("{before}{}{rest}", change.after))
+    let found = line.match_indices(text).map(|(at, _)| at);
+    found.filter(move |at| !text.is_empty() && is_whole(at))
 }
 
 /// A text on one line, without the marks of items.

@@ -1,4 +1,4 @@
-//! The sections of a checkpoint: what each is called, how it merges and when it may go.
+//! The sections of a checkpoint: what each is called, and how it merges.
 
 /// A section that the format names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,19 +43,6 @@ pub enum MergeRule {
     Replace,
 }
 
-/// How long a section's content is kept when a checkpoint has to shrink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Summarised first, its oldest and finished entries before others.
-    Summarised,
-    /// Dropped, its oldest entries first.
-    Dropped,
-    /// Dropped only after everything else.
-    Last,
-    /// Never dropped.
-    Never,
-}
-
 impl SectionKind {
     /// Every section in the order of the format.
     pub const ALL: [Self; 11] = [
@@ -91,20 +78,8 @@ impl SectionKind {
 
     /// The section with this heading, whatever its case and markup.
     pub fn from_title(title: &str) -> Option<Self> {
-        Some(match normal(title).as_str() {
-            "problem" => Self::Problem,
-            "session intent" => Self::SessionIntent,
-            "essential information" => Self::EssentialInformation,
-            "decisions" => Self::Decisions,
-            "technical context" => Self::TechnicalContext,
-            "breadcrumbs" => Self::Breadcrumbs,
-            "play by play" => Self::PlayByPlay,
-            "artifact trail" => Self::ArtifactTrail,
-            "current state" => Self::CurrentState,
-            "next actions" => Self::NextActions,
-            "user rules" => Self::UserRules,
-            _ => return None,
-        })
+        let name = normal(title);
+        Self::ALL.into_iter().find(|kind| normal(kind.title()) == name)
     }
 
     /// The level of the heading: two, or three inside of Essential Information.
@@ -132,21 +107,6 @@ impl SectionKind {
             Self::Breadcrumbs | Self::ArtifactTrail => MergeRule::Update,
             Self::CurrentState | Self::NextActions => MergeRule::Replace,
             _ => MergeRule::Keep,
-        }
-    }
-
-    /// How long the section's content is kept when a checkpoint has to shrink.
-    pub const fn priority(self) -> Priority {
-        match self {
-            Self::Problem
-            | Self::SessionIntent
-            | Self::EssentialInformation
-            | Self::Decisions
-            | Self::CurrentState
-            | Self::NextActions => Priority::Never,
-            Self::UserRules | Self::TechnicalContext => Priority::Last,
-            Self::Breadcrumbs => Priority::Dropped,
-            Self::PlayByPlay | Self::ArtifactTrail => Priority::Summarised,
         }
     }
 }

@@ -1,24 +1,29 @@
-//! What applying a delta does, line by line: the one path that `apply` and `lint_against` take.
+//! What applying a delta does, line by line: the one path that `apply` takes.
 
 use super::{
-    apply::{apply_exact, expect_little_work, expect_source},
-    contents::only,
-    declared::{Claim, Declarations},
-    delta::{Change, CheckpointDelta, Part},
-    document::Document,
+    additions::append,
+    apply::{apply_exact, expect_source},
+    delta::{CheckpointDelta, Part},
+    document::{Document, Section},
+    edit::Edit,
+    exact::Step,
     front_matter,
     full_state::Checkpoint,
-    instructions::{Instruction, Instructions},
-    lint::{Diagnostic, DocumentKind},
+    instructions::Instructions,
+    lint::DocumentKind,
+    lookup::{removed_entry, section},
     misplaced::MisplacedHeader,
-    modified,
+    modified::modify,
     names::{SectionKind, normal},
-    perform::Performing,
-    presence::{AppliedInstructions, Presence},
-    states,
+    plan::{Addition, Plan},
+    states::transition,
     timestamp::is_timestamp,
+    unread::header_faults,
 };
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// How many bytes are read at most to carry out changes by name: each reads both documents.
+const MOST_READ: usize = 1 << 30;
 
 /// What applying a delta to a checkpoint does, and what of it is refused.
 ///
@@ -30,14 +35,15 @@ use crate::{Error, Result};
 /// let preview = preview(&base, &CheckpointDelta::parse(delta)?);
 /// assert_eq!((preview.effects()[0].line, preview.effects()[0].gone), (5, 1));
 /// assert_eq!(preview.refusals()[0].place().line, Some(6));
-/// assert!(preview.into_result().is_err());
+/// let (after, left) = preview.into_partial();
+/// assert_eq!((after.text(), left.len()), ("## Decisions\n", 1));
 /// # Ok::<(), afterimage_checkpoint::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Preview {
     effects: Vec<Effect>,
     refusals: Vec<Error>,
-    /// The checkpoint afterwards: the one before, where something is refused.
+    /// The checkpoint with what is carried out.
     after: Checkpoint,
 }
 
@@ -55,8 +61,8 @@ pub struct Effect {
 }
 
 impl Preview {
-    /// What the delta does, in the order in which it does it. Where something is refused, nothing
-    /// of it happens.
+    /// What the delta does, in the order in which it does it. Where something is refused,
+    /// [`apply`](super::apply) does nothing of it.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
     }
@@ -77,8 +83,17 @@ impl Preview {
         }
     }
 
-    fn refused(before: &Checkpoint, error: Error) -> Self {
-        Self { effects: Vec::new(), refusals: vec![error], after: before.clone() }
+    /// The checkpoint with everything that can be carried out, and why the rest is refused, in the
+    /// order of the delta's lines.
+    ///
+    /// Nothing is carried out of an exact delta that does not fit, of one that is from another
+    /// checkpoint, and of a text that has no place for changes.
+    pub fn into_partial(self) -> (Checkpoint, Vec<Error>) {
+        (self.after, self.refusals)
+    }
+
+    fn refused(before: &Checkpoint, refusals: Vec<Error>) -> Self {
+        Self { effects: Vec::new(), refusals, after: before.clone() }
     }
 }
 
@@ -87,16 +102,6 @@ impl Preview {
 /// Costs as much as applying it.
 pub fn preview(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Preview {
     previewed(checkpoint, delta, true)
-}
-
-/// Every reason why a delta cannot be applied to a checkpoint, as findings of the code `refused`,
-/// in the order of the text.
-///
-/// Costs as much as applying it.
-pub fn lint_against(delta: &CheckpointDelta, base: &Checkpoint) -> Vec<Diagnostic> {
-    let refusals = preview(base, delta).refusals;
-    let found = refusals.iter().map(|error| Diagnostic::refused(error, delta.document()));
-    found.collect()
 }
 
 /// The checkpoint that a delta makes, beside one that it is compared with: without a `parent` that
@@ -110,7 +115,10 @@ pub(super) fn made_beside(
 }
 
 fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: bool) -> Preview {
+    let base = checkpoint.document();
     let instructions = delta.instructions();
+    let has_instructions = instructions.is_some();
+    let instructions = instructions.unwrap_or_default();
     let named = |document: Document| {
         let result = Checkpoint::from(document);
         match delta.to() {
@@ -118,53 +126,58 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
             None => result,
         }
     };
-    if let Some(instructions) = instructions.as_ref().filter(|found| found.are_exact()) {
-        let refusals = unread_header(checkpoint, delta);
+    let unfit = expect_source(checkpoint, delta).err();
+    if instructions.are_exact() {
+        let unread = header_faults(delta.document()).into_iter().map(|(_, error)| error);
+        let refusals: Vec<Error> = unread.chain(unfit).collect();
         if !refusals.is_empty() {
-            return Preview { effects: Vec::new(), refusals, after: checkpoint.clone() };
+            return Preview::refused(checkpoint, refusals);
         }
-        return match apply_exact(checkpoint, delta, instructions) {
+        return match apply_exact(base, &instructions) {
             Ok(document) => {
-                let effects = effects_of(checkpoint.document(), &document, instructions);
-                Preview { effects, refusals: Vec::new(), after: named(document) }
+                let effects = effects_of(base, &document, &instructions);
+                Preview { effects, refusals, after: named(document) }
             }
-            Err(error) => Preview::refused(checkpoint, error),
+            Err(error) => Preview::refused(checkpoint, vec![error]),
         };
     }
-    let declared = Declarations::of(delta);
-    let document = checkpoint.document();
-    let ready = expect_header(checkpoint, delta)
-        .and_then(|()| expect_source(checkpoint, delta))
-        .and_then(|()| expect_changes(delta, instructions.as_ref()));
-    let bounded = expect_little_work(document, delta, &declared, instructions.as_ref());
-    if let Err(error) = bounded {
-        return Preview::refused(checkpoint, error);
+    let mut plan = Plan::of(delta, &instructions, base);
+    if let Err(error) = expect_little_work(base, delta, &plan, &instructions) {
+        return Preview::refused(checkpoint, vec![error]);
     }
+    let unfit = expect_header(checkpoint, delta).err().or(unfit);
+    let unfit = unfit.or_else(|| expect_changes(delta, has_instructions).err());
+    let is_unfit = unfit.is_some() || MisplacedHeader::of(delta.document()).is_some();
+    let unread = delta.unread().into_iter().map(|(_, error)| error);
     let mut run = Run {
-        base: document,
-        document: document.clone(),
-        told: None,
-        declared: &declared,
+        base,
+        document: base.clone(),
         effects: Vec::new(),
-        refusals: ready.err().into_iter().chain(delta.unread()).collect(),
+        refusals: unfit.into_iter().chain(unread).chain(plan.refusals.drain(..)).collect(),
     };
-    run.instructions(instructions.as_ref());
-    run.removed();
-    run.modified();
-    run.added();
-    run.transitions();
-    run.arrived(checkpoint, delta, names_parent);
-    let Run { document, effects, mut refusals, .. } = run;
-    refusals.sort_by_key(|error| error.place().line);
-    let after = if refusals.is_empty() { named(document) } else { checkpoint.clone() };
-    Preview { effects, refusals, after }
+    run.all(&plan);
+    run.header(checkpoint, delta, names_parent);
+    run.refusals.sort_by_key(|error| error.place().line);
+    let after = if is_unfit { checkpoint.clone() } else { named(run.document) };
+    Preview { effects: run.effects, refusals: run.refusals, after }
 }
 
-/// What is wrong with the header of an exact delta: it says which checkpoint the delta is from.
-fn unread_header(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Vec<Error> {
-    let misplaced = MisplacedHeader::of(delta.document()).map(|found| found.refusal());
-    let other = expect_source(checkpoint, delta).err();
-    misplaced.into_iter().chain(delta.unread_header()).chain(other).collect()
+/// Refuses a delta that it would take too long to carry out.
+fn expect_little_work(
+    base: &Document,
+    delta: &CheckpointDelta,
+    plan: &Plan,
+    instructions: &Instructions,
+) -> Result<()> {
+    let steps = plan.count() + instructions.orders.len();
+    let bytes = base.text().len() + delta.text().len();
+    if steps.saturating_mul(bytes) <= MOST_READ {
+        return Ok(());
+    }
+    let message = format!(
+        "{steps} changes by name to {bytes} bytes take too long: the product is at most {MOST_READ}"
+    );
+    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// Refuses a checkpoint whose header nothing reads: its id and time would stay what they were.
@@ -185,15 +198,14 @@ fn expect_header(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Result<()>
         None => return Ok(()),
     };
     let line = delta.document().front_matter().and_then(|front| front.field("from"));
-    let line = line.map_or(1, |from| from.line + 1);
-    Err(Error::wrong(line, wrong, expected))
+    Err(Error::wrong(line.map_or(1, |from| from.line + 1), wrong, expected))
 }
 
 /// Refuses a document that has no place for changes.
-fn expect_changes(delta: &CheckpointDelta, instructions: Option<&Instructions>) -> Result<()> {
+fn expect_changes(delta: &CheckpointDelta, has_instructions: bool) -> Result<()> {
     let parts = ["added", "modified", "removed", "status transitions"];
     let is_known = parts.iter().any(|name| delta.part(name).is_some());
-    if is_known || instructions.is_some() || MisplacedHeader::of(delta.document()).is_some() {
+    if is_known || has_instructions || MisplacedHeader::of(delta.document()).is_some() {
         return Ok(());
     }
     let expected = "Merge Instructions, or Added, Modified, Removed or Status Transitions under \
@@ -205,20 +217,18 @@ fn expect_changes(delta: &CheckpointDelta, instructions: Option<&Instructions>) 
 struct Run<'a> {
     base: &'a Document,
     document: Document,
-    /// What the instructions made of it, where there are some.
-    told: Option<Document>,
-    declared: &'a Declarations,
     effects: Vec<Effect>,
     refusals: Vec<Error>,
 }
 
-impl<'a> Run<'a> {
-    fn at(&self, line: usize) -> Performing<'a> {
-        Performing { declared: self.declared, line }
+impl Run<'_> {
+    /// Carries out an edit, or notes why it is refused.
+    fn edit(&mut self, line: usize, edit: Result<Edit>) {
+        let made = edit.and_then(|edit| self.document.edited(vec![edit]));
+        self.take(line, made);
     }
 
-    /// Takes over what a step makes, or why it is refused.
-    fn step(&mut self, line: usize, made: Result<Document>) {
+    fn take(&mut self, line: usize, made: Result<Document>) {
         match made {
             Ok(document) => {
                 self.effects.extend(effect(line, &self.document, &document));
@@ -228,148 +238,46 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn instructions(&mut self, instructions: Option<&Instructions>) {
-        for given in instructions.into_iter().flat_map(|instructions| &instructions.given) {
-            let made = match &given.read {
-                Ok(Instruction::Written(order)) => {
-                    self.at(given.line).perform(&self.document, order)
-                }
-                Ok(Instruction::Exact(_)) => continue,
-                Err(error) => Err(error.copy_error()),
-            };
-            self.step(given.line, made);
+    fn all(&mut self, plan: &Plan) {
+        for part in &plan.removed {
+            self.removed(part);
         }
-        self.told = instructions.map(|_| self.document.clone());
-    }
-
-    fn told(&self) -> Option<AppliedInstructions<'_>> {
-        self.told.as_ref().map(|told| AppliedInstructions { base: self.base, told })
-    }
-
-    /// Entries of Removed that no instruction took away.
-    fn removed(&mut self) {
-        let declared = self.declared;
-        for part in &declared.removed {
-            let label = part.label.as_deref().unwrap_or_default();
-            let section = section_of(&self.document, label);
-            let of_base = self.told.as_ref().and_then(|_| section_of(self.base, label));
-            let is_known = SectionKind::from_title(label).is_some();
-            if section.is_none() && of_base.is_none() && is_known {
-                let error = self.at(part.line).refused(format!("there is no section {label:?}"));
-                self.refusals.push(error);
-                continue;
-            }
-            for (entry, line) in part.entries.iter().zip(&part.lines) {
-                let at = self.at(*line);
-                let places = (of_base.as_deref(), section.as_deref());
-                let is_gone = self
-                    .told()
-                    .map_or(Ok(false), |told| told.has_removal(&at, part, entry, places));
-                let made = match is_gone {
-                    Ok(true) => continue,
-                    Ok(false) => {
-                        let block = at.wanted_row(&self.document, part, entry, places.1);
-                        block.and_then(|block| {
-                            let edit = self.document.remove_lines(block.lines.clone());
-                            self.document.edited(vec![edit])
-                        })
-                    }
-                    Err(error) => Err(error),
-                };
-                self.step(*line, made);
-            }
-            if normal(label).ends_with("(section removed)") && section.is_some() {
-                let made = self.at(part.line).remove_emptied(&self.document, section.as_deref());
-                self.step(part.line, made);
-            }
+        for row in &plan.modified {
+            self.edit(row.change.line, modify(&self.document, row));
+        }
+        for addition in &plan.added {
+            let part = &addition.part;
+            let line = part.lines.first().copied().unwrap_or(part.line);
+            self.take(line, added(&self.document, addition, line));
+        }
+        for change in &plan.transitions {
+            self.edit(change.line, transition(&self.document, change));
         }
     }
 
-    fn modified(&mut self) {
-        for (index, change) in self.declared.modified.iter().enumerate() {
-            if !self.declared.is_taken(Claim::Modified(index)) {
-                let presence = |document: &Document| modified::presence(document, change);
-                self.change(change, presence, |at, document| at.modify(document, change));
-            }
-        }
-    }
-
-    fn transitions(&mut self) {
-        for (index, change) in self.declared.transitions.iter().enumerate() {
-            if !self.declared.is_taken(Claim::Transition(index)) {
-                let presence = |document: &Document| states::presence(document, change);
-                self.change(change, presence, |at, document| {
-                    let edit = at.transition(document, change, None)?;
-                    document.edited(vec![edit])
-                });
-            }
-        }
-    }
-
-    /// Makes a change, unless an instruction has made it already.
-    fn change(
-        &mut self,
-        change: &Change,
-        presence: impl Fn(&Document) -> Presence,
-        make: impl Fn(&Performing<'a>, &Document) -> Result<Document>,
-    ) {
-        let at = self.at(change.line);
-        let is_made = self.told().map_or(Ok(false), |told| {
-            // Only what fitted the checkpoint can have been made.
-            Ok(told.has_change(&at, change, presence)? && make(&at, self.base).is_ok())
-        });
-        let made = match is_made {
-            Ok(true) => return,
-            Ok(false) => make(&at, &self.document),
-            Err(error) => Err(error),
-        };
-        self.step(change.line, made);
-    }
-
-    /// Entries of Added that no instruction put anywhere.
-    fn added(&mut self) {
-        let declared = self.declared;
-        for (index, part) in declared.added.iter().enumerate() {
-            let open: Vec<usize> = (0..part.entries.len())
-                .filter(|at| !declared.is_taken(Claim::Added(index, *at)))
-                .collect();
-            let label = part.label.as_deref().unwrap_or_default();
-            let is_new_section = normal(label).ends_with("(new section)");
-            if open.is_empty() && !(is_new_section && part.entries.is_empty()) {
-                continue;
-            }
-            let rest = only(part, &open);
-            let line = rest.lines.first().copied().unwrap_or(part.line);
-            let made = self.placed(&rest, line, is_new_section);
-            self.step(line, made);
-        }
-    }
-
-    fn placed(&self, part: &Part, line: usize, is_new_section: bool) -> Result<Document> {
-        let performing = self.at(line);
+    fn removed(&mut self, part: &Part) {
         let label = part.label.as_deref().unwrap_or_default();
-        let mut document = self.document.clone();
-        if is_new_section {
-            let name = label.rsplit_once(" (").map_or(label, |(name, _)| name);
-            let edit = performing.add_section(&document, name, None, "")?;
-            document = document.edited(vec![edit])?;
-            if part.entries.is_empty() {
-                return Ok(document);
-            }
+        let named = section_named(&self.document, label).map(|place| place.title.clone());
+        if named.is_none() && SectionKind::from_title(label).is_some() {
+            let message = format!("there is no section {label:?}");
+            self.refusals.push(Error::refused(part.line, message));
+            return;
         }
-        let place = section_of(&document, label).or_else(|| files_go_to(&document, part));
-        let Some(place) = place else {
-            return Err(nowhere(part, line));
-        };
-        let section = performing.section(&document, &place)?;
-        performing.expect_new(&document, section, part)?;
-        let edit = performing.append_part(&document, section, part, None)?;
-        document.edited(vec![edit])
+        for (entry, line) in part.entries.iter().zip(&part.lines) {
+            let document = &self.document;
+            let place = named.as_ref().and_then(|title| document.named(title).next());
+            let block = removed_entry(document, part, entry, place, *line);
+            let edit = block.map(|block| document.remove_lines(block.lines.clone()));
+            self.edit(*line, edit);
+        }
+        if let Some(title) = named.filter(|_| normal(label).ends_with("(section removed)")) {
+            self.edit(part.line, empty_section(&self.document, &title, part.line));
+        }
     }
 
     /// Gives the header the id and the time of where the delta leads to, and the id of where it is
     /// from as the parent.
-    fn arrived(&mut self, checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: bool) {
+    fn header(&mut self, checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: bool) {
         let front = delta.document().front_matter();
         let is_named = checkpoint.header("checkpoint").is_some();
         let leads_on = is_named && delta.to().is_some() && delta.to() != checkpoint.id();
@@ -382,55 +290,85 @@ impl<'a> Run<'a> {
         for (key, source, value) in fields {
             let Some(value) = value else { continue };
             let line = front.and_then(|front| front.field(source)).map_or(1, |from| from.line + 1);
-            if key == "created" && !is_timestamp(value) {
-                let expected = "a time such as `2025-12-14T16:00:00Z`";
-                self.refusals.push(Error::unmet(line, expected, format_args!("{value:?}")));
-                continue;
-            }
             let value_of = |document: &Document| {
                 document.front_matter().and_then(|front| front.get(key)).map(str::to_owned)
             };
-            let set = value_of(&self.document);
-            if set != value_of(self.base) && set.as_deref() != Some(value) {
-                let set = set.unwrap_or_default();
+            let set = value_of(&self.document).filter(|set| set != value);
+            if key == "created" && !is_timestamp(value) {
+                let expected = "a time such as `2025-12-14T16:00:00Z`";
+                self.refusals.push(Error::unmet(line, expected, format_args!("{value:?}")));
+            } else if let Some(set) = set.filter(|set| Some(set) != value_of(self.base).as_ref()) {
                 let expected = format!("`{key}` to be {value:?}, as the delta's `{source}` says");
-                let found = format!("an instruction that makes it {set:?}");
+                let found = format!("a row of Modified that makes it {set:?}");
                 self.refusals.push(Error::unmet(line, expected, found));
             } else if let Some(edit) = self.document.set_field(key, value) {
-                let made = self.document.edited(vec![edit]);
-                self.step(line, made);
+                self.edit(line, Ok(edit));
             }
         }
     }
 }
 
-/// Why entries go nowhere, and what would say where.
-fn nowhere(part: &Part, line: usize) -> Error {
-    let count = part.entries.len();
-    let entries = if count == 1 { "entry" } else { "entries" };
-    let section = "the name of a section over what is added";
-    match part.label.as_deref().filter(|label| !label.is_empty()) {
-        Some(label) => {
-            let name = label.to_lowercase();
-            let expected =
-                format!("an instruction such as `Append {name} to SECTION`, or {section}");
-            Error::unmet(line, expected, format_args!("{count} {entries} under {label:?}"))
-        }
-        None => Error::unmet(line, section, format_args!("{count} {entries} without a label")),
-    }
-}
-
-/// The section that a label names, alone or with a word behind it.
-fn section_of(document: &Document, label: &str) -> Option<String> {
-    let label = normal(label);
-    let name = label.split(" (").next().filter(|name| !name.is_empty())?;
-    document.named(name).next().map(|section| section.title.clone())
-}
-
-/// Where a table of files goes.
-fn files_go_to(document: &Document, part: &Part) -> Option<String> {
+/// The document with entries of Added in the section that an instruction or their label names. A
+/// table of files goes to Artifact Trail, and a label that no section has becomes one.
+fn added(document: &Document, addition: &Addition, line: usize) -> Result<Document> {
+    let Addition { part, place, .. } = addition;
+    let label = part.label.as_deref().unwrap_or_default().trim();
     let is_of_files = part.columns.iter().flatten().any(|title| normal(title) == "file");
-    is_of_files.then(|| section_of(document, "Artifact Trail")).flatten()
+    let title = match (place, section_named(document, label)) {
+        (Some(place), _) => place.as_str(),
+        (None, Some(named)) => &named.title,
+        (None, None) if is_of_files => SectionKind::ArtifactTrail.title(),
+        (None, None) => label.rsplit_once(" (").map_or(label, |(name, _)| name),
+    };
+    if title.is_empty() {
+        let expected = "the name of a section over what is added";
+        let count = part.entries.len();
+        let entries = if count == 1 { "entry" } else { "entries" };
+        return Err(Error::unmet(
+            line,
+            expected,
+            format_args!("{count} {entries} without a label"),
+        ));
+    }
+    let mut document = document.clone();
+    if document.named(title).next().is_none() {
+        document = document.edited(vec![new_section(&document, title)])?;
+    }
+    if part.entries.is_empty() {
+        return Ok(document);
+    }
+    let place = section(&document, title, line)?;
+    let edit = append(&document, place, addition, line)?;
+    document.edited(vec![edit])
+}
+
+/// A new section at the end of the checkpoint; one that the format names inside of Essential
+/// Information goes to the end of that.
+fn new_section(document: &Document, title: &str) -> Edit {
+    let level = SectionKind::from_title(title).map_or(2, SectionKind::level);
+    let around = document.section(SectionKind::EssentialInformation).filter(|_| level == 3);
+    let at = around.map_or(document.line_count(), |around| around.end);
+    document.insert_section(at, level, title, "")
+}
+
+/// Removes a section of which nothing is left but its heading.
+fn empty_section(document: &Document, title: &str, line: usize) -> Result<Edit> {
+    let section = section(document, title, line)?;
+    let mut inside = document.blocks().iter().filter(|block| {
+        (section.body..section.end).contains(&block.lines.start) && block.kind.titles().is_none()
+    });
+    if let Some(rest) = inside.next() {
+        let expected = format!("nothing else in {title:?}");
+        let found = format!("line {} of the checkpoint, which Removed does not name", rest.line());
+        return Err(Error::unmet(line, expected, found));
+    }
+    Ok(document.remove_lines(section.lines.start..section.end))
+}
+
+/// The section that a label names, alone or with a word in brackets behind it.
+fn section_named<'d>(document: &'d Document, label: &str) -> Option<&'d Section> {
+    let name = label.split(" (").next().filter(|name| !name.trim().is_empty())?;
+    document.named(name).next()
 }
 
 /// What a step changed: the lines between those that both documents begin and end with.
@@ -440,42 +378,40 @@ fn effect(line: usize, before: &Document, after: &Document) -> Option<Effect> {
     let head = (0..least).take_while(|at| old.get(*at) == new.get(*at)).count();
     let is_same = |at: &usize| old.get(old.len() - 1 - at) == new.get(new.len() - 1 - at);
     let tail = (0..least - head).take_while(is_same).count();
-    let filled = |text: &str| !text.trim().is_empty();
-    let gone = (head..old.len() - tail).filter(|at| filled(old.get(*at))).count();
-    let come = (head..new.len() - tail).filter(|at| filled(new.get(*at))).count();
     if head + tail == old.len() && old.len() == new.len() {
         return None;
     }
-    let is_in = |document: &Document, at: usize| {
-        let index = document.section_at(at)?;
-        document.sections().get(index).map(|section| section.title.clone())
+    let filled = |of: &Document| -> Vec<usize> {
+        let is_filled = |at: &usize| !of.lines.get(*at).trim().is_empty();
+        (head..of.line_count() - tail).filter(is_filled).collect()
     };
-    let section = if old.len() - tail > head { is_in(before, head) } else { is_in(after, head) };
-    let section = section.unwrap_or_else(|| "front matter".to_owned());
+    let (gone, come) = (filled(before), filled(after));
+    let section = match (gone.first(), come.first()) {
+        (Some(at), _) => title_at(before, *at),
+        (None, at) => title_at(after, at.copied().unwrap_or(head)),
+    };
+    let (gone, come) = (gone.len(), come.len());
     Some(Effect { line, section, gone, come })
 }
 
 /// What exact instructions did: each step, or the whole checkpoint at once.
 fn effects_of(before: &Document, after: &Document, instructions: &Instructions) -> Vec<Effect> {
-    use super::exact::Step;
     if let (Some(_), Some((line, _))) = (&instructions.whole, &instructions.ends) {
         return effect(*line, before, after).into_iter().collect();
     }
-    let steps = instructions.given.iter().filter_map(|given| match &given.read {
-        Ok(Instruction::Exact(step)) => Some((given.line, step)),
-        _ => None,
-    });
-    let of = |(line, step): (usize, &Step)| {
+    let of = |(line, step): &(usize, Step)| {
         let (at, gone, come) = match step {
             Step::Replace { at, old, new } => (at.start, old.len(), new.len()),
             Step::Remove { at, old } => (at.start, old.len(), 0),
             Step::Add { at, new } => (at.saturating_sub(1), 0, new.len()),
             Step::Move { from, .. } => (from.start, from.len(), from.len()),
         };
-        let index = before.section_at(at);
-        let section = index.and_then(|index| before.sections().get(index));
-        let section = section.map_or("front matter", |section| section.title.as_str()).to_owned();
-        Effect { line, section, gone, come }
+        Effect { line: *line, section: title_at(before, at), gone, come }
     };
-    steps.map(of).collect()
+    instructions.steps.iter().map(of).collect()
+}
+
+fn title_at(document: &Document, line: usize) -> String {
+    let section = document.section_at(line).and_then(|index| document.sections().get(index));
+    section.map_or_else(|| "front matter".to_owned(), |section| section.title.clone())
 }

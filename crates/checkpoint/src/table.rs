@@ -80,7 +80,7 @@ pub fn row<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
 }
 
 /// The two lines that a table begins with. O(titles).
-pub fn head(titles: &[&str]) -> [String; 2] {
+pub fn head<T: AsRef<str>>(titles: &[T]) -> [String; 2] {
     [row(titles), format!("|{}", "---|".repeat(titles.len()))]
 }
 

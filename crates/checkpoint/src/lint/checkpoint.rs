@@ -4,9 +4,9 @@ use super::{Diagnostic, Findings};
 use crate::{
     document::{Document, Section},
     full_state::inline_time,
-    misplaced::MisplacedHeader,
     names::{SectionKind, normal},
     timestamp::{Time, time},
+    unread::header_faults,
 };
 
 /// Sections without which nobody can go on.
@@ -28,10 +28,11 @@ const RECOMMENDED: [SectionKind; 4] = [
 ];
 
 /// Every finding of a checkpoint, in the order of the text. O(document).
-pub fn lint_checkpoint(document: &Document) -> Vec<Diagnostic> {
+pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
+    header_faults(document).into_iter().for_each(|fault| findings.fault(fault));
     header(&mut findings);
-    if MisplacedHeader::of(document).is_some() {
+    if findings.has("front-matter-place") {
         // Everything else would be said of another document.
         return findings.finish();
     }
@@ -42,7 +43,7 @@ pub fn lint_checkpoint(document: &Document) -> Vec<Diagnostic> {
 }
 
 fn header(findings: &mut Findings<'_>) {
-    if !findings.header("`checkpoint` and `created`") {
+    if !findings.expect_header("`checkpoint` and `created`") {
         return;
     }
     findings.required("missing-checkpoint", "checkpoint", "ID");

@@ -4,36 +4,44 @@ use afterimage_json::error::Replacement;
 
 use super::{Diagnostic, Findings, Severity};
 use crate::{
+    apply::exact,
     blocks::BlockKind,
-    declared::meant,
     delta::CheckpointDelta,
     document::{Document, Section},
-    grammar::EXPECTED,
-    instructions::Instruction,
-    misplaced::MisplacedHeader,
+    grammar::{EXPECTED, Order},
+    instructions::WrongInstruction,
     names::{SectionKind, normal},
+    unread::{Fault, Role, meant},
 };
 
 /// Every finding of a delta, in the order of the text. O(document).
-pub fn lint_delta(document: &Document) -> Vec<Diagnostic> {
+pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
+    let delta = CheckpointDelta::from_document(document.clone());
+    let (of_header, unread): (Vec<Fault>, Vec<Fault>) =
+        delta.unread().into_iter().partition(|(code, _)| OF_HEADER.contains(code));
+    of_header.into_iter().for_each(|fault| findings.fault(fault));
     header(&mut findings);
-    if MisplacedHeader::of(document).is_some() {
+    if findings.has("front-matter-place") {
         // Everything else would be said of another document.
         return findings.finish();
     }
-    let delta = CheckpointDelta::from_document(document.clone());
+    let instructions = delta.instructions();
     sections(&mut findings, &delta);
     findings.rows();
     tables(&mut findings, &delta);
-    instructions(&mut findings, &delta);
-    unread(&mut findings, &delta);
+    self::instructions(&mut findings, &delta);
+    add_unread(&mut findings, unread, instructions.is_some_and(|found| found.are_exact()));
     decisions(&mut findings, &delta);
     findings.finish()
 }
 
+/// The codes of what of a header nothing reads.
+const OF_HEADER: [&str; 4] =
+    ["front-matter-open", "front-matter-place", "front-matter-field", "duplicate-field"];
+
 fn header(findings: &mut Findings<'_>) {
-    if !findings.header("`delta`, `created`, `from` and `to`") {
+    if !findings.expect_header("`delta`, `created`, `from` and `to`") {
         return;
     }
     let id = findings.required("missing-delta", "delta", "FROM-to-TO");
@@ -100,25 +108,18 @@ fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
     places(findings, changes.map(|(index, _)| index));
 }
 
-/// What nothing would read, where no other finding is about it already.
-fn unread(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
-    if delta.instructions().is_some_and(|instructions| instructions.are_exact()) {
-        return;
-    }
-    for error in delta.unread() {
-        let found = Diagnostic { code: "unread", ..Diagnostic::refused(&error, findings.document) };
-        let mut known = findings.found.iter_mut().filter(|other| other.line == found.line);
-        let known =
-            known.find(|other| matches!(other.code, "unknown-section" | "duplicate-section"));
-        if let Some(known) = known {
-            // What such a section holds would be lost.
-            known.severity = Severity::Error;
+/// What nothing would read, where no other finding is about it already. Beside exact instructions
+/// nothing needs to be read.
+fn add_unread(findings: &mut Findings<'_>, unread: Vec<Fault>, is_exact: bool) {
+    for fault in unread {
+        let line = fault.1.place().line.map_or(1, |line| line as usize);
+        let is_known = |other: &Diagnostic| other.line == line && other.severity == Severity::Error;
+        if findings.found.iter().any(is_known) || is_exact && fault.0 == "unread" {
             continue;
         }
-        let is_known =
-            |other: &Diagnostic| other.line == found.line && other.severity == found.severity;
-        if !findings.found.iter().any(is_known) {
-            findings.found.push(found);
+        findings.fault(fault);
+        if let Some(found) = findings.found.last_mut().filter(|_| is_exact) {
+            found.severity = Severity::Warning;
         }
     }
 }
@@ -132,45 +133,32 @@ fn is_empty(delta: &CheckpointDelta) -> bool {
         && !has_entries(delta.removed())
         && delta.modified().is_empty()
         && delta.transitions().is_empty()
-        && delta.instructions().is_none_or(|found| found.given.is_empty() && found.whole.is_none())
+        && delta
+            .instructions()
+            .is_none_or(|found| found.first_line().is_none() && found.whole.is_none())
 }
 
-/// The sections that a delta may have, where they stand, and what others may have been meant as.
+/// Where the sections of a delta stand.
 fn places(findings: &mut Findings<'_>, changes: Option<usize>) {
     let document = findings.document;
-    let known = ["summary", "changes", "merge instructions"];
-    let inside = ["added", "modified", "removed", "status transitions"];
-    let mut seen: Vec<String> = Vec::new();
     for section in document.sections().iter().filter(|section| section.level > 0) {
-        let name = normal(&section.title);
-        let place = findings.line(section.line());
-        let (is_top, is_inside) = (known.contains(&name.as_str()), inside.contains(&name.as_str()));
-        if (is_top || is_inside) && seen.contains(&name) {
-            let message = format!("{} is there twice", section.title);
-            findings.warning("duplicate-section", place, message, "one section of each name");
-        }
-        if is_top || is_inside {
-            seen.push(name.clone());
-        }
-        if is_inside && (section.parent != changes || changes.is_none()) {
-            let message = format!("{} is not inside of Changes", section.title);
-            let expected = format!("`### {}` below `## Changes`", section.title);
-            findings.error("section-place", place, message, expected);
-        }
-        if is_top && section.level != 2 {
-            let message = format!("{} is a heading of level {}", section.title, section.level);
-            findings.warning("section-level", place, message, "level 2");
-        }
-        let is_below = section.parent.is_some_and(|index| {
-            let outer = document.sections().get(index).map(|outer| normal(&outer.title));
-            outer.is_some_and(|outer| {
-                inside.contains(&outer.as_str()) || known.contains(&outer.as_str())
-            })
-        });
-        let is_part = is_below && section.parent != changes;
-        if !(is_top || is_inside || is_part) {
-            let message = format!("a delta has no section {:?}", section.title);
-            findings.warning("unknown-section", place, message, meant(&name, section.level));
+        let (place, title) = (findings.line(section.line()), &section.title);
+        match Role::of(section) {
+            Role::Entries | Role::Rows if section.parent != changes || changes.is_none() => {
+                let message = format!("{title} is not inside of Changes");
+                let expected = format!("`### {title}` below `## Changes`");
+                findings.error("section-place", place, message, expected);
+            }
+            Role::Summary | Role::Changes | Role::Instructions if section.level != 2 => {
+                let message = format!("{title} is a heading of level {}", section.level);
+                findings.warning("section-level", place, message, "level 2");
+            }
+            Role::Title => {
+                let message = format!("a delta has no section {title:?}");
+                let expected = meant(&normal(title), section.level);
+                findings.warning("unknown-section", place, message, expected);
+            }
+            _ => {}
         }
     }
 }
@@ -190,10 +178,9 @@ fn decisions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
             lines.insert(change.line, "a decision is changed");
         }
     }
-    for given in delta.instructions().iter().flat_map(|instructions| &instructions.given) {
-        let Ok(Instruction::Written(order)) = &given.read else { continue };
-        if order.takes_from().is_some_and(is_of_them) {
-            lines.insert(given.line, "decisions are taken away");
+    for (line, order) in delta.instructions().iter().flat_map(|found| &found.orders) {
+        if matches!(order, Order::Replace { section, .. } if is_of_them(section)) {
+            lines.insert(*line, "decisions are taken away");
         }
     }
     for (line, message) in lines {
@@ -236,30 +223,19 @@ fn instructions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
         findings.warning("no-instructions", place, message, format!("a list, each {EXPECTED}"));
         return;
     };
-    for given in &instructions.given {
-        if let Err(error) = &given.read {
-            let line = error.place().line.map_or(given.line, |line| line as usize);
-            let place = if line == given.line {
-                (line, given.column + 1, given.length)
-            } else {
-                findings.line(line)
-            };
-            let parts = error.expectation();
-            let expected = parts.map_or(EXPECTED, |parts| &parts.expected);
-            let found = match parts.map(|parts| &parts.instead) {
-                Some(Replacement::Found(found)) => found,
-                _ => "this instruction",
-            };
-            findings.error(
-                "instruction",
-                place,
-                format!("{found} cannot be carried out"),
-                expected,
-            );
-        }
+    for WrongInstruction { line, column, length, error } in &instructions.wrong {
+        let at = error.place().line.map_or(*line, |line| line as usize);
+        let place = if at == *line { (at, column + 1, *length) } else { findings.line(at) };
+        let parts = error.expectation();
+        let expected = parts.map_or(EXPECTED, |parts| &parts.expected);
+        let found = match parts.map(|parts| &parts.instead) {
+            Some(Replacement::Found(found)) => found,
+            _ => "this instruction",
+        };
+        findings.error("instruction", place, format!("{found} cannot be carried out"), expected);
     }
-    if let Err(error) = super::super::apply::exact(delta, &instructions)
-        && findings.found.iter().all(|found| found.code != "instruction")
+    if let Err(error) = exact(&instructions)
+        && instructions.wrong.is_empty()
     {
         let line = error.place().line.map_or(section.line(), |line| line as usize);
         let place = findings.line(line);

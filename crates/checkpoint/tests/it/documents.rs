@@ -1,11 +1,11 @@
 //! Checkpoints and the deltas between them: what holds for any document.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::checkpoints;
+use crate::support::{checkpoints, lint_against, lint_delta};
 
 use afterimage_checkpoint::{
     Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, FrontMatter, apply, compose,
-    diff, invert, lint_against, validate,
+    diff, invert, validate,
 };
 use checkpoints::{blocks, canonical, document, form, pair};
 use proptest::prelude::*;
@@ -165,7 +165,7 @@ fn entries_without_words_make_no_heading_of_what_stands_over_them() {
         let b = checkpoint(text, "b");
         let delta = delta(&a, &b);
         assert_eq!(applied(&a, &delta), text, "{}", delta.text());
-        assert_eq!(afterimage_checkpoint::lint_delta(delta.document()), [], "{}", delta.text());
+        assert_eq!(lint_delta(delta.document()), [], "{}", delta.text());
     }
 }
 
@@ -178,7 +178,7 @@ fn names_that_markdown_or_an_instruction_could_take_for_something_else_are_appli
         let (a, b) = (checkpoint(&table(name, "Open"), "a"), checkpoint(&table(name, "Done"), "b"));
         let delta = delta(&a, &b);
         assert_eq!(applied(&a, &delta), b.text(), "{}", delta.text());
-        assert_eq!(afterimage_checkpoint::lint_delta(delta.document()), [], "{}", delta.text());
+        assert_eq!(lint_delta(delta.document()), [], "{}", delta.text());
     }
     for title in ["Foo after line 7", "Foo before line 1", "after line 2 (", "line 3"] {
         let a = checkpoint(&format!("## One\n\n- alpha\n\n## {title}\n\nbeta\n"), "a");

@@ -4,8 +4,8 @@
 use afterimage_testkit::series;
 
 use afterimage_checkpoint::{
-    Checkpoint, CheckpointDelta, DiffOptions, Document, ErrorKind, History, Occasion, ProblemKind,
-    SectionKind, Trigger, TriggerPolicy, apply, diff, lint_checkpoint, shrink,
+    Checkpoint, CheckpointDelta, DiffOptions, Document, DocumentKind, ErrorKind, History, Occasion,
+    ProblemKind, SectionKind, Trigger, TriggerPolicy, apply, diff, lint, shrink,
 };
 use afterimage_tokens::{Chars4, TokenCounter};
 
@@ -160,7 +160,7 @@ fn a_checkpoint_shrinks_by_priority_and_what_is_never_dropped_stays() {
         went = shrunk.gone.len();
         let first: Vec<&str> = shrunk.gone.iter().map(|gone| gone.section.as_str()).collect();
         assert!(first.iter().take(19).all(|section| *section == "Play-By-Play"));
-        let found = lint_checkpoint(shrunk.checkpoint.document());
+        let found = lint(shrunk.checkpoint.document(), DocumentKind::Checkpoint);
         assert!(found.is_empty(), "{found:#?}");
     }
     assert!(went > 40, "{went}");

@@ -1,14 +1,14 @@
 //! Checkpoints and deltas that people and models wrote.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use crate::support::{lint_against, lint_delta};
 use afterimage_testkit::data;
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::PathBuf};
 
 use afterimage_checkpoint::{
     Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, DocumentKind, FrontMatter,
-    History, Severity, apply, compose, diff, invert, lint, lint_against, lint_delta, preview,
-    validate,
+    History, Severity, apply, compose, diff, invert, lint, preview, validate,
 };
 use afterimage_tokens::{TokenCounter, default_counter};
 
@@ -186,20 +186,6 @@ fn checkpoints_of_the_format_lint_without_errors_and_older_ones_do_not() {
             "{errors:?}"
         );
     }
-}
-
-#[test]
-fn inline_deltas_are_read() {
-    let Some((_, text)) = recorded().into_iter().find(|(name, _)| name == "shown") else { return };
-    let deltas = Checkpoint::parse(text).unwrap().inline_deltas();
-    let times: Vec<&str> = deltas.iter().map(|delta| delta.time.as_str()).collect();
-    assert_eq!(times, ["2025-12-14T16:30:00Z", "2025-12-14T18:30:00Z"]);
-    assert_eq!(deltas[0].artifacts.len(), 3);
-    let transitions: Vec<String> =
-        deltas[0].transitions.iter().flatten().map(|text| hash(text)).collect();
-    assert_eq!(transitions, ["#387c2055", "#35086f9f", "#bb11b275"]);
-    let begin: Vec<&str> = deltas[1].what_changed.split(' ').take(4).collect();
-    assert_eq!(hash(&begin.join(" ")), "#84e61951");
 }
 
 /// A text whose quoted words are hashes: what recordings say does not stand in this repository.
