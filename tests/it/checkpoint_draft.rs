@@ -12,7 +12,7 @@ use std::{
 };
 
 use afterimage::{
-    checkpoint::{Checkpoint, DiffOptions, SectionKind, apply, diff, lint_checkpoint, lint_delta},
+    checkpoint::{Checkpoint, DiffOptions, DocumentKind, SectionKind, apply, diff, lint},
     compress::{CompressionJob, Engine, FnEngine},
     id::FacetType,
     json::{self, Value},
@@ -110,7 +110,7 @@ fn drafts_lint_clean_fit_and_name_the_files_that_were_written() {
     let (mut named, mut all, mut largest) = (0, 0, 0);
     for (name, frames) in &sessions {
         let drafted = draft(frames, "chk-1", &counter);
-        let found = lint_checkpoint(drafted.document());
+        let found = lint(drafted.document(), DocumentKind::Checkpoint);
         assert!(found.is_empty(), "{name}: {found:#?}\n{}", drafted.text());
         let tokens = counter.count(drafted.text());
         assert!(tokens <= LIMIT, "{name}: {tokens}");
@@ -139,7 +139,7 @@ fn the_delta_between_two_drafts_leads_from_one_to_the_other() {
         );
         let delta = diff(&first, &second, &DiffOptions::created(TIME)).unwrap();
         assert_eq!(apply(&first, &delta).unwrap().text(), second.text(), "{name}");
-        let found = lint_delta(delta.document());
+        let found = lint(delta.document(), DocumentKind::Delta);
         assert!(found.is_empty(), "{name}: {found:#?}\n{}", delta.text());
     }
 }
@@ -155,7 +155,7 @@ fn a_draft_keeps_the_decisions_and_rules_of_the_checkpoint_before() {
     assert_eq!(drafted.parent(), Some("chk-1"));
     assert_eq!(drafted.body(SectionKind::Decisions).unwrap(), "- SQLite");
     assert_eq!(drafted.body(SectionKind::UserRules).unwrap(), "- No commits");
-    assert!(lint_checkpoint(drafted.document()).is_empty());
+    assert!(lint(drafted.document(), DocumentKind::Checkpoint).is_empty());
 }
 
 #[test]
@@ -178,7 +178,11 @@ fn the_engine_keeps_one_checkpoint_over_the_compressions_of_a_session() {
         }
         // A subagent's session may be too short for a job.
         let Some(running) = engine.checkpoint() else { continue };
-        assert!(lint_checkpoint(running.document()).is_empty(), "{}", running.text());
+        assert!(
+            lint(running.document(), DocumentKind::Checkpoint).is_empty(),
+            "{}",
+            running.text()
+        );
     }
     assert!(jobs > 4);
 }

@@ -35,7 +35,7 @@ const MOST_READ: usize = 1 << 30;
 /// let preview = preview(&base, &CheckpointDelta::parse(delta)?);
 /// assert_eq!((preview.effects()[0].line, preview.effects()[0].gone), (5, 1));
 /// assert_eq!(preview.refusals()[0].place().line, Some(6));
-/// let (after, left) = preview.into_partial();
+/// let (after, left) = preview.into_partial().unwrap();
 /// assert_eq!((after.text(), left.len()), ("## Decisions\n", 1));
 /// # Ok::<(), afterimage_checkpoint::Error>(())
 /// ```
@@ -43,8 +43,8 @@ const MOST_READ: usize = 1 << 30;
 pub struct Preview {
     effects: Vec<Effect>,
     refusals: Vec<Error>,
-    /// The checkpoint with what is carried out.
-    after: Checkpoint,
+    /// The checkpoint with what is carried out; `None` where nothing can be.
+    after: Option<Checkpoint>,
 }
 
 /// What one line of a delta does to the checkpoint.
@@ -77,23 +77,28 @@ impl Preview {
     /// # Errors
     /// The first of [`Preview::refusals`].
     pub fn into_result(self) -> Result<Checkpoint> {
-        match self.refusals.into_iter().next() {
-            Some(error) => Err(error),
-            None => Ok(self.after),
+        match (self.refusals.into_iter().next(), self.after) {
+            (None, Some(after)) => Ok(after),
+            (Some(error), _) => Err(error),
+            (None, None) => Err(Error::new(ErrorKind::Instruction, "nothing can be carried out")),
         }
     }
 
     /// The checkpoint with everything that can be carried out, and why the rest is refused, in the
     /// order of the delta's lines.
     ///
-    /// Nothing is carried out of an exact delta that does not fit, of one that is from another
-    /// checkpoint, and of a text that has no place for changes.
-    pub fn into_partial(self) -> (Checkpoint, Vec<Error>) {
-        (self.after, self.refusals)
+    /// # Errors
+    /// All of [`Preview::refusals`] where nothing can be carried out: of an exact delta that does
+    /// not fit, of one that is from another checkpoint, of a text that has no place for changes.
+    pub fn into_partial(self) -> Result<(Checkpoint, Vec<Error>), Vec<Error>> {
+        match self.after {
+            Some(after) => Ok((after, self.refusals)),
+            None => Err(self.refusals),
+        }
     }
 
-    fn refused(before: &Checkpoint, refusals: Vec<Error>) -> Self {
-        Self { effects: Vec::new(), refusals, after: before.clone() }
+    fn refused(refusals: Vec<Error>) -> Self {
+        Self { effects: Vec::new(), refusals, after: None }
     }
 }
 
@@ -131,19 +136,19 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
         let unread = header_faults(delta.document()).into_iter().map(|(_, error)| error);
         let refusals: Vec<Error> = unread.chain(unfit).collect();
         if !refusals.is_empty() {
-            return Preview::refused(checkpoint, refusals);
+            return Preview::refused(refusals);
         }
         return match apply_exact(base, &instructions) {
             Ok(document) => {
                 let effects = effects_of(base, &document, &instructions);
-                Preview { effects, refusals, after: named(document) }
+                Preview { effects, refusals, after: Some(named(document)) }
             }
-            Err(error) => Preview::refused(checkpoint, vec![error]),
+            Err(error) => Preview::refused(vec![error]),
         };
     }
     let mut plan = Plan::of(delta, &instructions, base);
     if let Err(error) = expect_little_work(base, delta, &plan, &instructions) {
-        return Preview::refused(checkpoint, vec![error]);
+        return Preview::refused(vec![error]);
     }
     let unfit = expect_header(checkpoint, delta).err().or(unfit);
     let unfit = unfit.or_else(|| expect_changes(delta, has_instructions).err());
@@ -158,7 +163,7 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
     run.all(&plan);
     run.header(checkpoint, delta, names_parent);
     run.refusals.sort_by_key(|error| error.place().line);
-    let after = if is_unfit { checkpoint.clone() } else { named(run.document) };
+    let after = (!is_unfit).then(|| named(run.document));
     Preview { effects: run.effects, refusals: run.refusals, after }
 }
 

@@ -13,8 +13,8 @@ use std::io::Write;
 
 use afterimage::{
     checkpoint::{
-        Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Occasion, RemovedText, Trigger,
-        TriggerPolicy, compose, diff, invert, is_timestamp, preview, shrink, validate,
+        Checkpoint, CheckpointDelta, Diagnostic, DiffForm, DiffOptions, Occasion, RemovedText,
+        Trigger, TriggerPolicy, compose, diff, invert, is_timestamp, preview, shrink, validate,
     },
     json::{Object, Value},
     tokens,
@@ -91,6 +91,22 @@ fn run_apply(args: &args::Apply) -> Outcome {
     read::one_is_standard_input([&args.before, &args.delta])?;
     let (before, file) = (read::checkpoint(&args.before)?, read::delta(&args.delta)?);
     let said = preview(&before, &file.delta);
+    if args.lenient {
+        let (result, left) = said.into_partial().map_err(|errors| file.refuse_all(&errors))?;
+        print(args.common, result.text(), || {
+            let left = left.iter().map(|error| Diagnostic::refused(error, file.delta.document()));
+            let mut object = json::checkpoint(&result);
+            object.extend(
+                object! { "left": left.map(|left| json::finding(&left)).collect::<Value>() },
+            );
+            object
+        })?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        file.report(&left);
+        return Err(Stop::Negative);
+    }
     // Each line that is refused is worth knowing at once.
     if said.refusals().len() > 1 {
         return Err(file.refuse_all(said.refusals()));

@@ -35,7 +35,9 @@ pub(crate) enum Command {
     /// Apply a delta to a checkpoint and print the result
     ///
     /// Every change that the delta declares is carried out. What cannot be applied, and what
-    /// nothing reads, is refused with the line of the delta, and nothing is written.
+    /// nothing reads, is refused with the line of the delta, and nothing is written. With --lenient
+    /// the result has what can be carried out, standard error lists the rest with its lines, and
+    /// the exit code is 1 if there is a rest.
     #[command(
         after_help = "Example: afterimage checkpoint apply chk-001.md delta-001-002.md > chk-002.md"
     )]
@@ -215,6 +217,9 @@ pub(crate) struct Apply {
     /// The delta; `-` is standard input
     #[arg(value_name = "DELTA", value_hint = ValueHint::FilePath)]
     pub(crate) delta: PathBuf,
+    /// Carry out what can be, and list the rest with its lines
+    #[arg(long)]
+    pub(crate) lenient: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -82,11 +82,12 @@ pub(super) fn refusal(path: &Path, document: &Document, error: Error) -> Stop {
     if error.place().line.is_none() || error.kind() != ErrorKind::Instruction {
         return error.in_file(path).into();
     }
-    refusals(path, document, &[error])
+    refusals(path, document, &[error]);
+    Stop::Reported
 }
 
 /// Reports why something cannot be applied, each reason with its line of the delta.
-pub(super) fn refusals(path: &Path, document: &Document, errors: &[Error]) -> Stop {
+pub(super) fn refusals(path: &Path, document: &Document, errors: &[Error]) {
     let mut block = Message::new();
     let shown = DiagnosticView { path, document, paint: block.paint, columns: 100 };
     for error in errors {
@@ -94,5 +95,4 @@ pub(super) fn refusals(path: &Path, document: &Document, errors: &[Error]) -> St
         let _ = shown.write(&mut block, &Diagnostic::refused(error, document));
     }
     block.send();
-    Stop::Reported
 }

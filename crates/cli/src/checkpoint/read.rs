@@ -66,7 +66,13 @@ impl DeltaFile {
 
     /// Reports every reason why the delta cannot be applied, each with its line.
     pub(super) fn refuse_all(&self, errors: &[checkpoint::Error]) -> crate::failure::Stop {
-        diagnostic::refusals(&self.path, self.delta.document(), errors)
+        self.report(errors);
+        crate::failure::Stop::Reported
+    }
+
+    /// Reports what of the delta is refused, each with its line.
+    pub(super) fn report(&self, errors: &[checkpoint::Error]) {
+        diagnostic::refusals(&self.path, self.delta.document(), errors);
     }
 }
 

@@ -114,7 +114,7 @@ error[created-not-a-time]: `today` is no ISO 8601 timestamp
 error[instruction]: \"Sort it out\" cannot be carried out
   --> crates/cli/tests/data/checkpoints/bad-delta.md:21:4
 21 | 2. Sort it out
-   |    ^^^^^^^^^^^ expected an instruction such as `Append";
+   |    ^^^^^^^^^^^ expected `Append WORDS to SECTION`";
     assert!(run.out.starts_with(expected), "{}", run.out);
     assert!(run.out.ends_with("bad-delta.md: delta, 2 errors, 0 warnings\n"), "{}", run.out);
     let run = support::run(&["checkpoint", "lint", "--json", BAD, ONE]);
@@ -159,7 +159,7 @@ fn a_folder_is_put_in_order_and_checkpoints_are_made_anew() {
     fs::remove_file(folder.path().join("b.md")).unwrap();
     assert_eq!(json(&["checkpoint", "history", "--json", path])["deltas"][0]["absorbed"], true);
     assert_eq!(out(&["checkpoint", "history", path, "--at", "one"]), text(ONE));
-    let by_hand = "---\ndelta: zero-to-one\nfrom: zero\nto: one\n---\n\n## Merge Instructions\n\n1. Set anchor to x\n";
+    let by_hand = "---\ndelta: zero-to-one\nfrom: zero\nto: one\n---\n\n## Merge Instructions\n\n1. Append \"x\" to Decisions\n";
     fs::write(folder.path().join("z.md"), by_hand).unwrap();
     let page = run(&["checkpoint", "history", path]);
     assert!(page.out.contains("(not there)"), "{}", page.out);
@@ -241,29 +241,41 @@ fn by_hand(body: &str) -> tempfile::TempPath {
 #[test]
 fn lint_against_a_checkpoint_says_what_apply_does_and_refuses() {
     let refused = by_hand(
-        "## Changes\n\n### Added\n\n**New ideas:**\n- A map\n\n## Merge Instructions\n\n\
-         1. Set anchor to two\n2. Replace Next Actions with the new plan\n",
+        "## Changes\n\n### Added\n\n**New ideas:**\n- A map\n\n- Draught\n\n### Removed\n\n- Nobody\n\n\
+         ## Merge Instructions\n\n1. Append new ideas to Decisions\n\
+         2. Replace Next Actions with the new plan\n",
     );
     let path = refused.to_str().unwrap();
     assert_eq!(run(&["checkpoint", "lint", path]).code, Some(0));
     let lint = run(&["checkpoint", "lint", path, "--against", ONE]);
     assert_eq!(lint.code, Some(1), "{}", lint.out);
-    assert!(lint.out.contains("error[refused]: found 1 entry under \"New ideas\""), "{}", lint.out);
+    let gone = "the checkpoint has no entry \"Nobody\"";
+    assert!(lint.out.contains(&format!("error[refused]: {gone}")), "{}", lint.out);
     assert!(lint.out.contains("found \"the new plan\""), "{}", lint.out);
     assert!(lint.out.contains("apply would leave one as it is: 2 refusals"), "{}", lint.out);
     let apply = run(&["checkpoint", "apply", ONE, path]);
     assert_eq!((apply.code, apply.out.as_str()), (Some(2), ""));
-    for line in ["found 1 entry under \"New ideas\"", "found \"the new plan\""] {
+    for line in [gone, "found \"the new plan\""] {
         assert!(apply.err.contains(line), "{}", apply.err);
     }
+    // Leniently, the rest is carried out, and what is not is listed in the same words.
+    let lenient = run(&["checkpoint", "apply", "--lenient", ONE, path]);
+    assert_eq!((lenient.code, lenient.err.as_str()), (Some(1), apply.err.as_str()));
+    assert!(lenient.out.contains("- A map\n- Draught\n"), "{}", lenient.out);
+    let lenient = support::run(&["checkpoint", "apply", "--lenient", "--json", ONE, path]);
+    let object: Value = serde_json::from_str(&lenient.out).unwrap();
+    assert_eq!((&object["left"][0]["line"], &object["left"][1]["line"]), (&24.into(), &29.into()));
+    assert_eq!(object["checkpoint"], "two");
+    let other = run(&["checkpoint", "apply", "--lenient", TWO, path]);
+    assert_eq!((other.code, other.out.as_str()), (Some(2), ""), "{}", other.err);
     let taken = by_hand(
-        "## Changes\n\n### Added\n\nNone.\n\n## Merge Instructions\n\n1. Set anchor to two\n",
+        "## Changes\n\n### Added\n\nNone.\n\n## Merge Instructions\n\n1. Append \"x\" to Decisions\n",
     );
     let path = taken.to_str().unwrap();
     let lint = run(&["checkpoint", "lint", path, "--against", ONE]);
     assert_eq!(lint.code, Some(0), "{}", lint.out);
     assert!(
-        lint.out.contains("apply would change one\n  line 20: front matter, -"),
+        lint.out.contains("apply would change one\n  line 20: Decisions, -0 +1"),
         "{}",
         lint.out
     );
@@ -306,7 +318,7 @@ fn deltas_are_inverted_and_composed() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.err.contains("the first delta leads to \"two\""), "{}", wrong.err);
     let hand = by_hand(
-        "## Changes\n\n### Added\n\nNone.\n\n## Merge Instructions\n\n1. Set anchor to x\n",
+        "## Changes\n\n### Added\n\nNone.\n\n## Merge Instructions\n\n1. Append \"x\" to Decisions\n",
     );
     let wrong = run(&["checkpoint", "invert", hand.to_str().unwrap()]);
     assert!(wrong.err.contains("exact instructions, as `diff` writes them"), "{}", wrong.err);
