@@ -2,7 +2,7 @@
 
 use super::{
     blocks::{Block, BlockKind},
-    delta::{item_text, mark_width},
+    delta::{Part, item_text, mark_width},
     document::{Document, Section},
     edit::Edit,
     lookup::key_of,
@@ -20,33 +20,23 @@ pub(super) fn append(
     line: usize,
 ) -> Result<Edit> {
     let Addition { part, state, .. } = addition;
-    let titles = document.blocks_of(place).iter().rev().find_map(|block| block.kind.titles());
-    let is_row = |entry: &Vec<String>| entry.concat().trim_start().starts_with('|');
-    // Rows that are written out are under the titles of where they go.
-    let written = titles.filter(|_| part.columns.is_none() && part.entries.iter().all(is_row));
-    let entries: Vec<Vec<String>> = match written {
-        Some(_) => part.entries.iter().map(|entry| table::cells(entry.concat().trim())).collect(),
-        None => part.entries.clone(),
-    };
-    let columns = written.or(part.columns.as_deref());
-    for entry in &entries {
+    for entry in &part.entries {
         entry.iter().try_for_each(|text| expect_whole(text, line))?;
-        expect_new(document, place, columns, entry, line)?;
+        expect_new(document, place, part, entry, line)?;
     }
-    match (columns, titles) {
-        (Some(columns), Some(titles)) => {
-            let row = |entry: &Vec<String>| row_under(titles, columns, entry, addition, line);
-            let edit = document.append_rows(place, entries.iter().map(row).collect::<Result<_>>()?);
-            edit.ok_or_else(|| Error::refused(line, format!("{:?} has no table", place.title)))
-        }
-        (Some(columns), None) if state.is_none() => {
-            let rows = entries.iter().map(table::row);
-            let lines = table::head(columns).into_iter().chain(rows).collect();
-            Ok(document.append_block(place, lines))
-        }
-        (Some(columns), None) => Err(no_state(columns, line)),
-        (None, _) => append_items(document, place, addition, line),
+    let Some(columns) = &part.columns else {
+        return append_items(document, place, addition, line);
+    };
+    if let Some(state) = state {
+        let found = format!("`as {state}` for a row of a table");
+        return Err(Error::unmet(line, "the state in the row", found));
     }
+    let titles = document.blocks_of(place).iter().rev().find_map(|block| block.kind.titles());
+    let row = |entry: &Vec<String>| row_under(titles.unwrap_or(columns), part, entry, line);
+    let rows: Vec<String> = part.entries.iter().map(row).collect::<Result<_>>()?;
+    Ok(document.append_rows(place, rows.clone()).unwrap_or_else(|| {
+        document.append_block(place, table::head(columns).into_iter().chain(rows).collect())
+    }))
 }
 
 /// Adds texts as items of the list that a section ends with, or of a new one.
@@ -76,7 +66,7 @@ fn append_items(
 fn expect_new(
     document: &Document,
     place: &Section,
-    columns: Option<&[String]>,
+    part: &Part,
     entry: &[String],
     line: usize,
 ) -> Result<()> {
@@ -84,7 +74,7 @@ fn expect_new(
     let key_at = |titles: &[String]| {
         titles.iter().position(|title| normal(title) == "reference").unwrap_or(0)
     };
-    let key = match columns {
+    let key = match &part.columns {
         Some(columns) => entry.get(key_at(columns)).map(String::as_str),
         None => entry.first().map(|first| key_of(first)),
     };
@@ -118,23 +108,16 @@ fn says(document: &Document, block: &Block, entry: &[String]) -> bool {
     }
 }
 
-/// A row under other titles, by their names. Its state is what it says itself, else what the
-/// instruction or the label of the part says.
-fn row_under(
-    titles: &[String],
-    columns: &[String],
-    entry: &[String],
-    Addition { part, state, .. }: &Addition,
-    line: usize,
-) -> Result<String> {
-    if entry.len() > columns.len() {
-        let expected = format!("{} cells under {}", columns.len(), columns.join(", "));
-        return Err(Error::unmet(line, expected, entry.len()));
-    }
+/// A row under other titles, by their names. Its state is what it says itself, else what the label
+/// of the part says.
+fn row_under(titles: &[String], part: &Part, entry: &[String], line: usize) -> Result<String> {
+    let columns = part.columns.as_deref().unwrap_or_default();
     let mut cells = vec![String::new(); titles.len()];
-    for (column, value) in columns.iter().zip(entry).filter(|(_, value)| !value.is_empty()) {
-        let at = titles.iter().position(|title| is_same_column(column, title));
-        match at.and_then(|at| cells.get_mut(at)) {
+    let blank = String::new();
+    for (at, value) in entry.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
+        let column = columns.get(at).unwrap_or(&blank);
+        let place = titles.iter().position(|title| is_same_column(column, title));
+        match place.and_then(|place| cells.get_mut(place)) {
             Some(cell) if cell.is_empty() => cell.clone_from(value),
             _ => {
                 let expected = format!("one of the columns {}", titles.join(", "));
@@ -143,25 +126,10 @@ fn row_under(
         }
     }
     let cell = titles.iter().zip(&mut cells).find(|(title, _)| is_status(title));
-    match (cell, state) {
-        (Some((_, cell)), Some(state)) if cell.is_empty() || cell == state => {
-            cell.clone_from(state);
-        }
-        (Some((_, cell)), Some(state)) => {
-            let found = format!("{cell:?} in the row and `as {state}`");
-            return Err(Error::unmet(line, "one state", found));
-        }
-        (Some((_, cell)), None) if cell.is_empty() => {
-            state_of(part.label.as_deref().unwrap_or_default()).clone_into(cell);
-        }
-        (None, Some(_)) => return Err(no_state(titles, line)),
-        (_, None) => {}
+    if let Some((_, cell)) = cell.filter(|(_, cell)| cell.is_empty()) {
+        state_of(part.label.as_deref().unwrap_or_default()).clone_into(cell);
     }
     Ok(table::row(cells))
-}
-
-fn no_state(titles: &[String], line: usize) -> Error {
-    Error::unmet(line, "a column Status for the state behind `as`", titles.join(", "))
 }
 
 /// Refuses a text that was cut short.

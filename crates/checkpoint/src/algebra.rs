@@ -42,40 +42,28 @@ pub fn validate(
 fn differences(found: &Lines, expected: &Lines) -> Vec<Difference> {
     if found == expected {
         // The same lines, which may end otherwise.
-        let both = (0..found.len()).map(|at| (at, expected.whole(at), found.whole(at)));
-        let differ = both.filter(|(_, expected, found)| expected != found);
         let text = |line: Option<&str>| line.map(str::to_owned);
-        let of = |(at, expected, found)| Difference {
+        let of = |at| Difference {
             line: at + 1,
-            expected: text(expected),
-            found: text(found),
+            expected: text(expected.whole(at)),
+            found: text(found.whole(at)),
         };
-        return differ.map(of).collect();
+        return (0..found.len()).map(of).filter(|line| line.expected != line.found).collect();
     }
-    let patch = super::matching::patch_between(found, expected);
+    let back = super::matching::patch_between(found, expected).inverted();
     let mut differences = Vec::new();
-    for step in super::exact::steps_of(&patch.inverted()) {
-        use super::exact::Step;
-        let (at, old, new) = match step {
-            Step::Replace { at, old, new } => (at.start, old, new),
-            Step::Remove { at, old } => (at.start, old, Vec::new()),
-            Step::Add { at, new } => (at, Vec::new(), new),
-            Step::Move { from, .. } => {
-                let line = expected.get(from.start).to_owned();
-                let place = Difference { line: from.start + 1, expected: Some(line), found: None };
-                differences.push(place);
-                continue;
-            }
-        };
-        let mut new = new.into_iter();
-        let count = old.len();
-        for (offset, line) in old.into_iter().enumerate() {
-            let found = new.next();
-            differences.push(Difference { line: at + offset + 1, expected: Some(line), found });
+    for step in super::exact::steps_of(&back) {
+        let super::exact::Step { taken, old, place, new } = &step;
+        if step.is_move() {
+            let said = Some(expected.get(taken.start).to_owned());
+            differences.push(Difference { line: taken.start + 1, expected: said, found: None });
+            continue;
         }
-        let more =
-            new.map(|line| Difference { line: at + count + 1, expected: None, found: Some(line) });
-        differences.extend(more);
+        differences.extend((0..old.len().max(new.len())).map(|at| Difference {
+            line: place + at.min(old.len()) + 1,
+            expected: old.get(at).cloned(),
+            found: new.get(at).cloned(),
+        }));
     }
     differences
 }
@@ -90,30 +78,24 @@ struct Exact {
 impl Exact {
     fn of(delta: &CheckpointDelta) -> Result<Self> {
         let header = |key: &str, value: Option<&str>| {
-            value.map(header_value).ok_or_else(|| {
-                Error::new(ErrorKind::Markdown, format!("expected `{key}` in the front matter"))
-                    .on_line(1)
-            })
+            let message = || format!("expected `{key}` in the front matter");
+            let value = value.map(header_value);
+            value.ok_or_else(|| Error::new(ErrorKind::Markdown, message()).on_line(1))
         };
         let header = Header {
             from: header("from", delta.from())?,
             to: header("to", delta.to())?,
             created: header("created", delta.created())?,
         };
-        let instructions = delta.instructions();
-        if instructions.as_ref().is_some_and(|found| found.whole.is_some()) {
-            let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
+        let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
+        let instructions = delta.instructions().unwrap_or_default();
+        if instructions.whole.is_some() {
             let found = "only the one after: this delta has no way back";
             return Err(Error::unmet(line, "what the checkpoint before says", found));
         }
-        let found = match instructions {
-            Some(instructions) => exact(&instructions)?,
-            None => None,
-        };
-        if let Some((patch, Some(ends))) = found {
+        if let Some((patch, Some(ends))) = exact(&instructions)? {
             return Ok(Self { header, patch, ends });
         }
-        let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
         let wrong = "the delta can be neither inverted nor composed";
         Err(Error::wrong(line, wrong, "exact instructions, as `diff` writes them"))
     }
@@ -156,13 +138,8 @@ pub fn compose(first: &CheckpointDelta, second: &CheckpointDelta) -> Result<Chec
     }
     let (first, second) = (Exact::of(first)?, Exact::of(second)?);
     if first.ends.after != second.ends.before {
-        let message = format!(
-            "the first delta leads to {} lines with the fingerprint {}, the second is from {} with {}",
-            first.ends.after.lines,
-            first.ends.after.fingerprint,
-            second.ends.before.lines,
-            second.ends.before.fingerprint
-        );
+        let (to, from) = (&first.ends.after, &second.ends.before);
+        let message = format!("the first delta leads to {to}, the second is from {from}");
         return Err(Error::new(ErrorKind::Base, message));
     }
     let patch = first.patch.then(&second.patch);

@@ -4,7 +4,7 @@ use super::{
     delta::CheckpointDelta,
     diff::header_value,
     document::Document,
-    exact::{End, PatchEnds, Step, patch_of},
+    exact::{End, PatchEnds, patch_of},
     full_state::Checkpoint,
     instructions::Instructions,
     lines::EditedLine,
@@ -48,17 +48,13 @@ pub(super) fn exact(instructions: &Instructions) -> Result<Option<(Patch, Option
     if !instructions.are_exact() {
         return Ok(None);
     }
-    if let Some(wrong) = wrong.first() {
-        return Err(wrong.error.copy_error());
+    if let Some(error) = wrong.first() {
+        return Err(error.copy_error());
     }
     if let Some((line, _)) = orders.first() {
         return Err(Error::missing(*line, "an instruction that names lines, as the others do"));
     }
-    let highest = steps.iter().map(|(_, step)| match step {
-        Step::Replace { at, .. } | Step::Remove { at, .. } => at.end,
-        Step::Add { at, .. } => *at,
-        Step::Move { from, to } => from.end.max(*to),
-    });
+    let highest = steps.iter().map(|(_, step)| step.taken.end.max(step.place));
     let base = match ends {
         Some((_, ends)) => ends.before.lines,
         None => highest.max().unwrap_or(0),
@@ -87,13 +83,12 @@ pub(super) fn apply_exact(base: &Document, instructions: &Instructions) -> Resul
         lines.iter().cloned().map(EditedLine::New).collect()
     } else {
         let Some((patch, ends)) = exact(instructions)? else { return Ok(base.clone()) };
-        if let Some(wrong) = patch.mismatch(&base.lines) {
-            let expected =
-                format!("line {} of the checkpoint to be {:?}", wrong.line + 1, wrong.expected);
-            let line = instruction_of(instructions, wrong.line).unwrap_or(line_of_ends);
+        if let Some((index, wanted)) = patch.mismatch(&base.lines) {
+            let expected = format!("line {} of the checkpoint to be {wanted:?}", index + 1);
+            let line = instruction_of(instructions, index).unwrap_or(line_of_ends);
             let count = base.line_count();
-            return Err(if wrong.line < count {
-                Error::unmet(line, expected, format_args!("{:?}", base.lines.get(wrong.line)))
+            return Err(if index < count {
+                Error::unmet(line, expected, format_args!("{:?}", base.lines.get(index)))
             } else {
                 Error::wrong(line, format_args!("the checkpoint has {count} lines"), expected)
             });
@@ -130,19 +125,13 @@ fn expect_end(which: &str, expected: &End, found: &Document, line: usize) -> Res
     if *expected == found {
         return Ok(());
     }
-    let End { lines, fingerprint, .. } = expected;
-    let expected = format!("{which} of {lines} lines with the fingerprint {fingerprint}");
-    let found = format!("{} lines with {}", found.lines, found.fingerprint);
-    Err(Error::unmet(line, expected, found))
+    Err(Error::unmet(line, format_args!("{which} of {expected}"), found))
 }
 
 /// The line of the instruction that takes a line of the checkpoint away.
 fn instruction_of(instructions: &Instructions, index: usize) -> Option<usize> {
-    let takes = |step: &Step| match step {
-        Step::Replace { at, .. } | Step::Remove { at, .. } => at.contains(&index),
-        _ => false,
-    };
-    let found = instructions.steps.iter().find(|(_, step)| takes(step));
+    let mut steps = instructions.steps.iter().filter(|(_, step)| !step.is_move());
+    let found = steps.find(|(_, step)| step.taken.contains(&index));
     found.map(|(line, _)| *line)
 }
 

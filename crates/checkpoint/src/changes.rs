@@ -1,12 +1,14 @@
 //! What differs between two documents, as people see it: entries, values and states.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    hash::Hash,
+};
 
 use super::{
     blocks::{Block, BlockKind},
     delta::item_text,
     document::{Document, Section},
-    front_matter::Field,
     lookup::key_of,
     names::{MergeRule, SectionKind, is_status, normal},
 };
@@ -42,10 +44,11 @@ pub(super) struct Group {
     pub(super) items: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Form {
     Row,
     Item,
+    #[default]
     Text,
     Code,
 }
@@ -62,6 +65,7 @@ impl Group {
 }
 
 /// An entry: what is compared as a whole.
+#[derive(Default)]
 struct Unit {
     /// The headings over it.
     path: String,
@@ -76,23 +80,26 @@ struct Unit {
 
 pub(super) fn changes_between(a: &Document, b: &Document) -> Changes {
     let (old, new) = (units(a), units(b));
-    let (mut gone, mut come) = (vec![true; old.len()], vec![true; new.len()]);
+    let mut open = Open { gone: vec![true; old.len()], come: vec![true; new.len()] };
     let mut changes = Changes::default();
-    pair_equal(&old, &new, &mut gone, &mut come, |unit| (&unit.path, &unit.text));
+    open.pairs(&old, &new, |unit| (&unit.path, &unit.text));
     // What stands in another section now has moved.
-    let moved = pair_equal(&old, &new, &mut gone, &mut come, |unit| ("", &unit.text));
+    let moved = open.pairs(&old, &new, |unit| &unit.text);
     let mut noted = HashSet::new();
-    changes.moved.extend(moved.into_iter().filter(|title| noted.insert(title.clone())));
+    let titles = moved.into_iter().map(|(_, unit)| &unit.title);
+    changes.moved.extend(titles.filter(|title| noted.insert(*title)).cloned());
     header_changes(a, b, &mut changes);
-    replaced_sections(&old, &new, &mut gone, &mut come, &mut changes);
-    modified(&old, &new, &mut gone, &mut come, &mut changes);
+    open.replaced_sections(&old, &new, &mut changes);
+    for (before, after) in open.pairs(&old, &new, |unit| (&unit.path, unit.form, &unit.key)) {
+        change(before, after, &mut changes);
+    }
     let (paths_of_a, paths_of_b) = (paths(a), paths(b));
     let known = |paths: &[(String, String)]| -> HashSet<String> {
         paths.iter().map(|(path, _)| path.clone()).collect()
     };
     let (in_a, in_b) = (known(&paths_of_a), known(&paths_of_b));
-    changes.added = groups(&new, &come, &paths_of_b, |path| !in_a.contains(path));
-    changes.removed = groups(&old, &gone, &paths_of_a, |path| !in_b.contains(path));
+    changes.added = groups(&new, &open.come, &paths_of_b, |path| !in_a.contains(path));
+    changes.removed = groups(&old, &open.gone, &paths_of_a, |path| !in_b.contains(path));
     changes
 }
 
@@ -127,22 +134,15 @@ fn unit(
         path: path.to_owned(),
         title: section.title.clone(),
         kind,
-        form: Form::Text,
         text: raw.trim().to_owned(),
-        key: String::new(),
-        titles: Vec::new(),
-        cells: Vec::new(),
+        ..Unit::default()
     };
     match &block.kind {
         BlockKind::Heading { .. } | BlockKind::TableHead { .. } => return None,
-        BlockKind::TableRow { cells, head } => {
+        BlockKind::TableRow { cells, .. } => {
             unit.form = Form::Row;
             unit.cells.clone_from(cells);
-            if let Some(Block { kind: BlockKind::TableHead { cells }, .. }) =
-                document.blocks().get(*head)
-            {
-                unit.titles.clone_from(cells);
-            }
+            unit.titles = document.titles_over(block).to_vec();
             let at = usize::from(kind == Some(SectionKind::Breadcrumbs));
             unit.key = cells.get(at).map(|cell| normal(cell)).unwrap_or_default();
         }
@@ -157,127 +157,87 @@ fn unit(
     Some(unit)
 }
 
-/// Pairs entries that are equal by `name`, in their order; answers with the sections of the pairs.
-fn pair_equal<'u>(
-    old: &'u [Unit],
-    new: &'u [Unit],
-    gone: &mut [bool],
-    come: &mut [bool],
-    name: impl Fn(&'u Unit) -> (&'u str, &'u str),
-) -> Vec<String> {
-    let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
-    for (index, unit) in old.iter().enumerate().rev() {
-        if gone.get(index) == Some(&true) {
-            places.entry(name(unit)).or_default().push(index);
+/// The entries that have no partner yet.
+struct Open {
+    gone: Vec<bool>,
+    come: Vec<bool>,
+}
+
+impl Open {
+    /// Pairs entries that are equal by `name`, in their order.
+    fn pairs<'u, K: Hash + Eq>(
+        &mut self,
+        old: &'u [Unit],
+        new: &'u [Unit],
+        name: impl Fn(&'u Unit) -> K,
+    ) -> Vec<(&'u Unit, &'u Unit)> {
+        let mut places: HashMap<K, Vec<(&Unit, &mut bool)>> = HashMap::new();
+        let gone = old.iter().zip(&mut self.gone).filter(|(_, gone)| **gone);
+        for place in gone.collect::<Vec<_>>().into_iter().rev() {
+            places.entry(name(place.0)).or_default().push(place);
+        }
+        let mut pairs = Vec::new();
+        for (unit, come) in new.iter().zip(&mut self.come).filter(|(_, come)| **come) {
+            if let Some((from, gone)) = places.get_mut(&name(unit)).and_then(Vec::pop) {
+                (*gone, *come) = (false, false);
+                pairs.push((from, unit));
+            }
+        }
+        pairs
+    }
+
+    /// Sections that are replaced as a whole are one change each.
+    fn replaced_sections(&mut self, old: &[Unit], new: &[Unit], changes: &mut Changes) {
+        let mut sections: BTreeMap<&str, [Vec<(&Unit, &mut bool)>; 2]> = BTreeMap::new();
+        let gone = old.iter().zip(&mut self.gone).map(|unit| (0, unit));
+        let come = new.iter().zip(&mut self.come).map(|unit| (1, unit));
+        for (side, (unit, open)) in gone.chain(come).filter(|(_, (_, open))| **open) {
+            if unit.kind.map(SectionKind::merge_rule) == Some(MergeRule::Replace) {
+                let sides = sections.entry(&unit.path).or_default();
+                if let Some(units) = sides.get_mut(side) {
+                    units.push((unit, open));
+                }
+            }
+        }
+        let take = |units: Vec<(&Unit, &mut bool)>| -> String {
+            let texts = units.into_iter().map(|(unit, open)| {
+                *open = false;
+                unit.text.as_str()
+            });
+            texts.collect::<Vec<_>>().join("; ")
+        };
+        for [gone, come] in sections.into_values() {
+            if let (false, Some((unit, _))) = (gone.is_empty(), come.first()) {
+                let path = vec![unit.title.clone()];
+                let (before, after) = (take(gone), take(come));
+                changes.modified.push(Row { path, before, after });
+            }
         }
     }
-    let mut titles = Vec::new();
-    for (unit, come) in new.iter().zip(come.iter_mut()).filter(|(_, come)| **come) {
-        let from = places.get_mut(&name(unit)).and_then(Vec::pop);
-        if let Some(gone) = from.and_then(|from| gone.get_mut(from)) {
-            (*gone, *come) = (false, false);
-            titles.push(unit.title.clone());
-        }
-    }
-    titles
 }
 
 /// The fields that say nothing but which checkpoint it is, which the delta's own header tells.
 const OF_THE_CHAIN: [&str; 3] = ["checkpoint", "created", "parent"];
 
 fn header_changes(a: &Document, b: &Document, changes: &mut Changes) {
-    let fields = |document: &'_ Document| -> Vec<Field> {
-        document.front_matter().map_or(Vec::new(), |front| front.fields().to_vec())
-    };
-    let (old, new) = (fields(a), fields(b));
     let mut values: HashMap<&str, [Option<&str>; 2]> = HashMap::new();
     let mut keys = Vec::new();
-    for (side, field) in
-        old.iter().map(|field| (0, field)).chain(new.iter().map(|field| (1, field)))
-    {
-        let values = values.entry(&field.key).or_insert_with(|| {
-            keys.push(field.key.as_str());
-            [None; 2]
-        });
-        if let Some(value) = values.get_mut(side) {
-            value.get_or_insert(&field.value);
+    for (side, document) in [a, b].into_iter().enumerate() {
+        for field in document.front_matter().iter().flat_map(|front| &front.fields) {
+            let values = values.entry(&field.key).or_insert_with(|| {
+                keys.push(field.key.as_str());
+                [None; 2]
+            });
+            if let Some(value) = values.get_mut(side) {
+                value.get_or_insert(&field.value);
+            }
         }
     }
     for key in keys.into_iter().filter(|key| !OF_THE_CHAIN.contains(key)) {
-        let [before, after] =
-            values.get(key).copied().unwrap_or_default().map(Option::unwrap_or_default);
+        let values = values.get(key).copied().unwrap_or_default();
+        let [before, after] = values.map(|value| value.unwrap_or_default().to_owned());
         if before != after {
-            let (before, after) = (before.to_owned(), after.to_owned());
             changes.modified.push(Row { path: vec![key.to_owned()], before, after });
-        }
-    }
-}
-
-/// Sections that are replaced as a whole are one change each.
-fn replaced_sections(
-    old: &[Unit],
-    new: &[Unit],
-    gone: &mut [bool],
-    come: &mut [bool],
-    changes: &mut Changes,
-) {
-    let mut order: Vec<&Unit> = Vec::new();
-    let mut places: HashMap<&str, [Vec<usize>; 2]> = HashMap::new();
-    let replaced =
-        |unit: &&Unit| unit.kind.map(SectionKind::merge_rule) == Some(MergeRule::Replace);
-    for (index, unit) in old.iter().enumerate().filter(|(_, unit)| replaced(unit)) {
-        let [of_old, _] = places.entry(&unit.path).or_insert_with(|| {
-            order.push(unit);
-            Default::default()
-        });
-        of_old.extend((gone.get(index) == Some(&true)).then_some(index));
-    }
-    for (index, unit) in new.iter().enumerate().filter(|(index, _)| come.get(*index) == Some(&true))
-    {
-        if let Some([_, of_new]) = places.get_mut(unit.path.as_str()) {
-            of_new.push(index);
-        }
-    }
-    let take = |units: &[Unit], at: &[usize], open: &mut [bool]| -> String {
-        let mut texts = Vec::with_capacity(at.len());
-        for index in at {
-            if let (Some(unit), Some(open)) = (units.get(*index), open.get_mut(*index)) {
-                *open = false;
-                texts.push(unit.text.as_str());
-            }
-        }
-        texts.join("; ")
-    };
-    for unit in order {
-        let Some([of_old, of_new]) = places.get(unit.path.as_str()) else { continue };
-        if !of_old.is_empty() && !of_new.is_empty() {
-            let path = vec![unit.title.clone()];
-            let (before, after) = (take(old, of_old, gone), take(new, of_new, come));
-            changes.modified.push(Row { path, before, after });
-        }
-    }
-}
-
-/// Pairs what is left by section, form and key.
-fn modified(
-    old: &[Unit],
-    new: &[Unit],
-    gone: &mut [bool],
-    come: &mut [bool],
-    changes: &mut Changes,
-) {
-    let mut places: HashMap<(&str, Form, &str), Vec<usize>> = HashMap::new();
-    for (index, unit) in old.iter().enumerate().rev() {
-        if gone.get(index) == Some(&true) {
-            places.entry((&unit.path, unit.form, &unit.key)).or_default().push(index);
-        }
-    }
-    for (unit, come) in new.iter().zip(come.iter_mut()).filter(|(_, come)| **come) {
-        let from = places.get_mut(&(unit.path.as_str(), unit.form, unit.key.as_str()));
-        let Some(index) = from.and_then(Vec::pop) else { continue };
-        if let (Some(before), Some(gone)) = (old.get(index), gone.get_mut(index)) {
-            (*gone, *come) = (false, false);
-            change(before, unit, changes);
         }
     }
 }

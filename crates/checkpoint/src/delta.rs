@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    blocks::BlockKind,
+    blocks::{Block, BlockKind},
     document::{Document, Section},
     names::{SectionKind, normal},
     unread::{Role, is_comment},
@@ -103,14 +103,6 @@ impl CheckpointDelta {
         Document::parse(text).map(|document| Self { document })
     }
 
-    /// Reads a delta from bytes. Linear in its length.
-    ///
-    /// # Errors
-    /// As [`Document::read`].
-    pub fn read(bytes: &[u8]) -> Result<Self> {
-        Document::read(bytes).map(|document| Self { document })
-    }
-
     pub(super) fn from_document(document: Document) -> Self {
         Self { document }
     }
@@ -183,43 +175,35 @@ impl CheckpointDelta {
     /// What the delta is about, in the order of [`Category`]. O(operations).
     pub fn categories(&self) -> Vec<Category> {
         let mut found = BTreeSet::new();
-        let parts = self.added().into_iter().chain(self.removed());
-        for part in parts {
+        for part in self.added().into_iter().chain(self.removed()) {
             let label = normal(part.label.as_deref().unwrap_or_default());
-            let columns = part.columns.unwrap_or_default();
-            let is_of_files = columns.iter().any(|title| normal(title) == "file")
+            let is_of_files = part.columns.iter().flatten().any(|title| normal(title) == "file")
                 || label.contains("file")
                 || label.contains("artifact");
-            if is_of_files {
-                found.insert(Category::Artifact);
-            } else if label.contains("section") || part.entries.is_empty() {
-                found.insert(Category::Structural);
-            } else {
-                found.insert(category_of(&label));
-            }
-        }
-        for change in self.modified() {
-            let item = normal(&change.item);
-            found.insert(if item.contains("order") || item.contains("layout") {
-                Category::Structural
-            } else {
-                category_of(item.split(" / ").next().unwrap_or_default())
+            found.insert(match () {
+                () if is_of_files => Category::Artifact,
+                () if label.contains("section") || part.entries.is_empty() => Category::Structural,
+                () => category_of(&label),
             });
         }
-        if !self.transitions().is_empty() {
-            found.insert(Category::Progress);
-        }
+        found.extend(self.modified().iter().map(|change| {
+            let item = normal(&change.item);
+            let is_layout = item.contains("order") || item.contains("layout");
+            let first = item.split(" / ").next().unwrap_or_default();
+            if is_layout { Category::Structural } else { category_of(first) }
+        }));
+        found.extend((!self.transitions().is_empty()).then_some(Category::Progress));
         found.into_iter().collect()
     }
 
     /// The line of what was meant as a table in a section, and is none.
     pub(super) fn broken_table(&self, name: &str) -> Option<usize> {
         let (_, section) = self.part(name)?;
-        let is_broken = |block: &&super::Block| {
+        let is_broken = |block: &&Block| {
             matches!(block.kind, BlockKind::Paragraph)
                 && self.document.line(block.line()).trim_start().starts_with('|')
         };
-        self.document.blocks_of(section).iter().find(is_broken).map(super::Block::line)
+        self.document.blocks_of(section).iter().find(is_broken).map(Block::line)
     }
 
     fn changes(&self, name: &str) -> Vec<Change> {
@@ -237,96 +221,69 @@ impl CheckpointDelta {
     }
 
     fn parts(&self, name: &str) -> Vec<Part> {
-        let Some((index, _)) = self.part(name) else { return Vec::new() };
+        let Some((index, outer)) = self.part(name) else { return Vec::new() };
         let mut parts: Vec<Part> = Vec::new();
-        for (at, section) in self.document.sections().iter().enumerate().skip(index) {
-            if at > index && !self.is_inside(at, index) {
-                break;
-            }
-            // A section of the format is read as what it is, wherever it stands.
-            if at > index && self.is_below_another(at, index) {
+        let add = |section: &Section, parts: &mut Vec<Part>| {
+            self.document.blocks_of(section).iter().for_each(|block| self.take(block, parts));
+        };
+        add(outer, &mut parts);
+        // A section of the format is read as what it is, wherever it stands.
+        let mut next = 0;
+        for section in self.document.sections_in(index) {
+            if section.lines.start < next {
                 continue;
             }
-            if at > index {
-                let label = Some(section.title.clone());
-                parts.push(Part { label, line: section.line(), ..Part::default() });
+            if Role::of(section).is_named() {
+                next = section.end;
+                continue;
             }
-            for block in self.document.blocks_of(section) {
-                self.take(block, &mut parts);
-            }
+            let label = Some(section.title.clone());
+            parts.push(Part { label, line: section.line(), ..Part::default() });
+            add(section, &mut parts);
         }
         parts.retain(|part| part.label.is_some() || !part.entries.is_empty());
         parts
     }
 
-    /// Whether a section inside of another one is, or is inside of, a further one of the format.
-    fn is_below_another(&self, mut index: usize, outer: usize) -> bool {
-        while let Some(section) = self.document.sections().get(index).filter(|_| index != outer) {
-            if Role::of(section).is_named() {
-                return true;
-            }
-            let Some(parent) = section.parent else { break };
-            index = parent;
-        }
-        false
-    }
-
-    fn is_inside(&self, mut index: usize, outer: usize) -> bool {
-        while let Some(parent) = self.document.sections().get(index).and_then(|s| s.parent) {
-            if parent == outer {
-                return true;
-            }
-            index = parent;
-        }
-        false
-    }
-
-    fn take(&self, block: &super::Block, parts: &mut Vec<Part>) {
+    fn take(&self, block: &Block, parts: &mut Vec<Part>) {
         let text = self.document.text_of(block);
-        if matches!(block.kind, BlockKind::Paragraph) {
-            if let Some(label) = label(&text) {
-                let label = Some(label.to_owned());
-                parts.push(Part { label, line: block.line(), ..Part::default() });
-                return;
-            }
-            if let Some((label, entry)) = labelled(&text) {
-                parts.push(Part {
-                    label: Some(label.to_owned()),
-                    entries: vec![vec![entry.to_owned()]],
-                    line: block.line(),
-                    lines: vec![block.line()],
-                    ..Part::default()
-                });
-                return;
-            }
-        }
-        if let BlockKind::TableHead { cells } = &block.kind {
-            let is_open = parts.last().is_some_and(|part| part.entries.is_empty());
-            if !is_open {
-                let label = parts.last().and_then(|part| part.label.clone());
-                parts.push(Part { label, line: block.line(), ..Part::default() });
-            }
-            if let Some(part) = parts.last_mut() {
-                part.columns = Some(cells.clone());
-            }
-            return;
-        }
-        let is_row = matches!(block.kind, BlockKind::TableRow { .. });
+        let line = block.line();
+        let last = parts.last();
+        let new = |label| Part { label, line, ..Part::default() };
+        let same = last.and_then(|part| part.label.clone());
+        // What stands below a table is no row of it.
+        let is_closed = last.is_none_or(|part| part.columns.is_some());
         let entry = match &block.kind {
-            BlockKind::TableRow { cells, .. } => cells.clone(),
-            BlockKind::ListItem { .. } => vec![item_text(&text)],
+            BlockKind::Paragraph if label(&text).is_some() => {
+                parts.push(new(label(&text).map(str::to_owned)));
+                return;
+            }
+            BlockKind::Paragraph if labelled(&text).is_some() => {
+                let (label, entry) = labelled(&text).unwrap_or_default();
+                parts.push(new(Some(label.to_owned())));
+                vec![entry.to_owned()]
+            }
+            BlockKind::TableHead { cells } => {
+                if last.is_none_or(|part| !part.entries.is_empty()) {
+                    parts.push(new(same));
+                }
+                if let Some(part) = parts.last_mut() {
+                    part.columns = Some(cells.clone());
+                }
+                return;
+            }
             BlockKind::Rule => return,
             BlockKind::Html if is_comment(&text) => return,
-            _ => vec![text],
+            BlockKind::TableRow { cells, .. } => cells.clone(),
+            BlockKind::ListItem { .. } => vec![item_text(&text)],
+            _ => vec![text.clone()],
         };
-        // What stands below a table is no row of it.
-        if parts.last().is_none_or(|part| part.columns.is_some() && !is_row) {
-            let label = parts.last().and_then(|part| part.label.clone());
-            parts.push(Part { label, line: block.line(), ..Part::default() });
+        if is_closed && block.kind.row().is_none() && labelled(&text).is_none() {
+            parts.push(new(same));
         }
         if let Some(part) = parts.last_mut() {
             part.entries.push(entry);
-            part.lines.push(block.line());
+            part.lines.push(line);
         }
     }
 }
@@ -370,21 +327,15 @@ pub(super) fn is_label(line: &str) -> bool {
 
 /// The text of an item without its mark, with its further lines set back.
 pub(super) fn item_text(item: &str) -> String {
-    let start = item.len() - item.trim_start().len();
-    let rest = item.get(start..).unwrap_or_default();
-    let width = mark_width(rest);
-    let first = rest.get(width..).unwrap_or_default();
-    let indent = start + width;
-    let mut text = String::with_capacity(first.len());
-    for (at, line) in first.split('\n').enumerate() {
+    let rest = item.trim_start();
+    let indent = item.len() - rest.len() + mark_width(rest);
+    let line = |(at, line): (usize, &'_ str)| -> String {
         let blanks = line.len() - line.trim_start_matches(' ').len();
-        let line = if at == 0 { line } else { line.get(blanks.min(indent)..).unwrap_or_default() };
-        if at > 0 {
-            text.push('\n');
-        }
-        text.push_str(line);
-    }
-    text.trim_end().to_owned()
+        let start = if at == 0 { indent } else { blanks.min(indent) };
+        line.get(start..).unwrap_or_default().to_owned()
+    };
+    let lines: Vec<String> = item.split('\n').enumerate().map(line).collect();
+    lines.join("\n").trim_end().to_owned()
 }
 
 /// The line of an item, from zero, at which something else than its own text begins: items, a

@@ -23,16 +23,9 @@ const SHOWN: usize = 40;
 /// How many sections the summary names for each kind of change.
 const NAMED: usize = 3;
 
-/// What stands in the place of a table where only states change.
-pub(super) const STATES_BELOW: &str = "The states below.";
-
-/// What stands in the place of a table where the instructions have the whole checkpoint.
-pub(super) const LINES_BELOW: &str = "The lines below.";
-
 /// What a delta cannot know from the two checkpoints.
 #[non_exhaustive]
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiffOptions {
     /// The delta's `created`, in ISO 8601. Without it the time of the second checkpoint, where that
     /// is one.
@@ -43,8 +36,7 @@ pub struct DiffOptions {
 
 /// What a computed delta holds of the checkpoints that it lies between.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiffForm {
     /// What goes and what comes: the delta can be inverted and composed, and is larger than its
     /// target where most of it changes.
@@ -142,12 +134,8 @@ pub(super) fn header_value(value: &str) -> String {
 
 /// The section of a line, in brackets.
 fn name_at(document: &Document, line: usize) -> String {
-    let title = match document.section_at(line) {
-        Some(index) => document.sections().get(index).map_or("", |section| section.title.as_str()),
-        None => "front matter",
-    };
     // A backtick would be taken for the beginning of a line that is quoted.
-    let title = title.replace('`', "");
+    let title = document.title_at(line).replace('`', "");
     let name = format!(" ({})", shown(&title));
     // So would what names a place for the place of a move.
     if title.trim().is_empty() || exact::place_in(&name).is_some() { String::new() } else { name }
@@ -163,10 +151,10 @@ pub(super) fn written(
 ) -> String {
     let steps = exact::steps_of(patch);
     let mut text = begun(header, &summary(changes, &steps));
-    let (added, removed) = entries_apart(changes);
-    groups(&mut text, "Added", (&changes.added, &added), "new section");
+    let (added, removed) = (&changes.added, &changes.removed);
+    groups(&mut text, "Added", added, removed, "new section");
     modified(&mut text, changes, &steps);
-    groups(&mut text, "Removed", (&changes.removed, &removed), "section removed");
+    groups(&mut text, "Removed", removed, added, "section removed");
     if !changes.transitions.is_empty() {
         text.push_str("\n### Status Transitions\n\n");
         rows(&mut text, "Item", &changes.transitions);
@@ -203,7 +191,8 @@ fn with_target(header: &Header, summary: &str, ends: &PatchEnds, target: &Docume
     let mut text = begun(header, summary);
     let ends = ends.write();
     let ends = ends.trim_end_matches('.');
-    let _ = write!(text, "\n### Modified\n\n{LINES_BELOW}\n\n## Merge Instructions\n\n{ends}:\n\n");
+    let _ =
+        write!(text, "\n### Modified\n\nThe lines below.\n\n## Merge Instructions\n\n{ends}:\n\n");
     let fence = |sign: char| {
         let longest = target.lines.iter().map(|line| exact::longest_run(line, sign)).max();
         sign.to_string().repeat((longest.unwrap_or(0) + 1).max(3))
@@ -216,50 +205,38 @@ fn with_target(header: &Header, summary: &str, ends: &PatchEnds, target: &Docume
 
 fn modified(text: &mut String, changes: &Changes, steps: &[Step]) {
     let has_others = !changes.added.is_empty() || !changes.removed.is_empty();
-    let moves = steps.iter().filter(|step| matches!(step, Step::Move { .. })).count();
-    if changes.modified.is_empty() && moves == 0 && has_others {
+    let moves = steps.iter().filter(|step| step.is_move());
+    let order = |step: &Step| {
+        table::row(["Order", &exact::span(&step.taken), &format!("after line {}", step.place)])
+    };
+    let moves: Vec<String> = moves.map(order).collect();
+    let is_empty = changes.modified.is_empty() && moves.is_empty();
+    if is_empty && has_others {
         return;
     }
     text.push_str("\n### Modified\n\n");
-    if !changes.modified.is_empty() || moves > 0 {
-        rows(text, "Section/Field", &changes.modified);
-        for step in steps {
-            if let Step::Move { from, to } = step {
-                let before = match from.len() {
-                    1 => format!("line {}", from.end),
-                    _ => format!("lines {}-{}", from.start + 1, from.end),
-                };
-                text.push_str(&table::row(["Order", &before, &format!("after line {to}")]));
-                text.push('\n');
-            }
-        }
-    } else if !changes.transitions.is_empty() {
-        text.push_str(STATES_BELOW);
-        text.push('\n');
-    } else if steps.is_empty() {
-        text.push_str("Nothing.\n");
+    let note = match steps {
+        _ if !is_empty => None,
+        _ if !changes.transitions.is_empty() => Some("The states below."),
+        [] => Some("Nothing."),
+        _ => None,
+    };
+    if let Some(note) = note {
+        let _ = writeln!(text, "{note}");
+    } else if is_empty {
+        rows(text, "Section/Field", &[layout(steps)]);
     } else {
-        let before = vec![Row { path: vec!["Layout".to_owned()], ..layout(steps) }];
-        rows(text, "Section/Field", &before);
+        rows(text, "Section/Field", &changes.modified);
+        moves.iter().for_each(|row| text.extend([row, "\n"]));
     }
 }
 
 /// How many lines change where no entry does: headings, empty lines, the ids.
 fn layout(steps: &[Step]) -> Row {
-    let (mut before, mut after) = (0, 0);
-    for step in steps {
-        match step {
-            Step::Replace { old, new, .. } => {
-                before += old.len();
-                after += new.len();
-            }
-            Step::Remove { old, .. } => before += old.len(),
-            Step::Add { new, .. } => after += new.len(),
-            Step::Move { .. } => {}
-        }
-    }
+    let before: usize = steps.iter().map(|step| step.old.len()).sum();
+    let after: usize = steps.iter().map(|step| step.new.len()).sum();
     let lines = |count: usize| format!("{count} {}", if count == 1 { "line" } else { "lines" });
-    Row { path: Vec::new(), before: lines(before), after: lines(after) }
+    Row { path: vec!["Layout".to_owned()], before: lines(before), after: lines(after) }
 }
 
 fn rows(text: &mut String, title: &str, rows: &[Row]) {
@@ -275,55 +252,35 @@ fn rows(text: &mut String, title: &str, rows: &[Row]) {
     }
 }
 
-/// The entries of one side as they are shown, by their groups.
-type Entries = Vec<Vec<String>>;
-
-/// The entries of Added and those of Removed: where two would read the same, they are cut where
-/// they part.
-fn entries_apart(changes: &Changes) -> (Entries, Entries) {
-    let names = |groups: &[Group]| -> Vec<Vec<(String, String)>> {
-        groups.iter().map(|group| group.entries().collect()).collect()
-    };
-    let (added, removed) = (names(&changes.added), names(&changes.removed));
-    let by_look = |entries: &[Vec<(String, String)>]| {
-        let mut found: HashMap<String, Vec<(String, String)>> = HashMap::new();
-        for entry in entries.iter().flatten() {
-            found.entry(without_hidden(&shown(&entry.0))).or_default().push(entry.clone());
+/// The entries of one side as they are shown, by their groups: where one of the other side would
+/// read the same, both are cut where they part.
+fn entries_apart(these: &[Group], others: &[Group]) -> Vec<Vec<String>> {
+    let look = |name: &str| without_hidden(&shown(name));
+    let mut like: HashMap<String, Vec<(String, String)>> = HashMap::new();
+    for entry in others.iter().flat_map(Group::entries) {
+        like.entry(look(&entry.0)).or_default().push(entry);
+    }
+    for alike in like.values_mut() {
+        alike.reverse();
+    }
+    let mut text = |(name, whole): (String, String)| {
+        let Some(alike) = like.get_mut(&look(&name)) else { return shown(&name) };
+        let other = if alike.len() > 1 { alike.pop() } else { alike.first().cloned() };
+        match other {
+            Some((other, _)) if other != name => shown_apart(&name, &other).0,
+            Some((_, other)) if other != whole => shown_apart(&whole, &other).0,
+            _ => shown(&name),
         }
-        found
     };
-    let apart = |these: &[Vec<(String, String)>], others: &[Vec<(String, String)>]| -> Entries {
-        let others = by_look(others);
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        let mut text = |(name, whole): &(String, String)| {
-            let look = without_hidden(&shown(name));
-            let Some(like) = others.get(&look) else { return shown(name) };
-            let count = seen.entry(look).or_default();
-            let other = like.get(*count).or(like.last());
-            *count += 1;
-            match other {
-                Some((other, _)) if other != name => shown_apart(name, other).0,
-                Some((_, other)) if other != whole => shown_apart(whole, other).0,
-                _ => shown(name),
-            }
-        };
-        let groups = these.iter().map(|group| group.iter().map(&mut text).collect());
-        groups.collect()
-    };
-    (apart(&added, &removed), apart(&removed, &added))
+    these.iter().map(|group| group.entries().map(&mut text).collect()).collect()
 }
 
-fn groups(
-    text: &mut String,
-    title: &str,
-    (groups, entries): (&[Group], &[Vec<String>]),
-    whole: &str,
-) {
+fn groups(text: &mut String, title: &str, groups: &[Group], others: &[Group], whole: &str) {
     if groups.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n### {title}");
-    for (group, entries) in groups.iter().zip(entries) {
+    for (group, entries) in groups.iter().zip(entries_apart(groups, others)) {
         let mark = if group.is_whole { format!(" ({whole})") } else { String::new() };
         let title = group.title.replace('*', "");
         let title = if title.trim().is_empty() { "Entries" } else { title.trim() };
@@ -331,7 +288,7 @@ fn groups(
         // Without an empty line a mark alone would make a heading of the label.
         text.push_str(if entries.is_empty() { "" } else { "\n" });
         for entry in entries {
-            let _ = writeln!(text, "- {}", if entry.is_empty() { "(empty)" } else { entry });
+            let _ = writeln!(text, "- {}", if entry.is_empty() { "(empty)" } else { &entry });
         }
     }
 }
@@ -405,40 +362,39 @@ fn cut(flat: &str) -> String {
     format!("{}…", cut.get(..end).unwrap_or_default().trim_end())
 }
 
+/// Some names, each once, and how many more there are.
+fn named<'t>(titles: impl Iterator<Item = &'t str>) -> String {
+    let name = |title: &str| shown(if title.trim().is_empty() { "Entries" } else { title });
+    let mut seen = HashSet::new();
+    let mut names: Vec<String> =
+        titles.map(name).filter(|name| seen.insert(name.clone())).collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// One sentence, which begins with a verb: Markdown could take a name for the beginning of a block.
 fn summary(changes: &Changes, steps: &[Step]) -> String {
-    let named = |titles: Vec<&str>| {
-        let name = |title: &str| shown(if title.trim().is_empty() { "Entries" } else { title });
-        let mut seen = HashSet::new();
-        let names = titles.into_iter().map(name);
-        let mut names: Vec<String> = names.filter(|name| seen.insert(name.clone())).collect();
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        match (names.split_last(), more) {
-            (None, _) => String::new(),
-            (Some(_), 1..) => format!("{} and {more} more", names.join(", ")),
-            (Some((last, [])), _) => last.clone(),
-            (Some((last, rest)), _) => format!("{} and {last}", rest.join(", ")),
-        }
-    };
-    let titles =
-        |groups: &[Group]| named(groups.iter().map(|group| group.title.as_str()).collect());
+    let titles = |groups: &[Group]| named(groups.iter().map(|group| group.title.as_str()));
     let firsts = changes.modified.iter().filter_map(|row| row.path.first().map(String::as_str));
     let moved = match changes.moved.as_slice() {
-        [] if steps.iter().any(|step| matches!(step, Step::Move { .. })) => "entries".to_owned(),
-        moved => named(moved.iter().map(String::as_str).collect()),
+        [] if steps.iter().any(Step::is_move) => "entries".to_owned(),
+        moved => named(moved.iter().map(String::as_str)),
     };
-    let states = changes.transitions.len();
     let states = match changes.transitions.as_slice() {
         [] => String::new(),
         [Row { path, after, .. }] => {
             format!("marks {} as {}", shown(&path.join(" ")), shown(after))
         }
-        _ => format!("changes {states} states"),
+        states => format!("changes {} states", states.len()),
     };
     let parts = [
         ("adds to ", titles(&changes.added)),
-        ("changes ", named(firsts.collect())),
+        ("changes ", named(firsts)),
         ("removes from ", titles(&changes.removed)),
         ("moves ", moved),
         ("", states),
@@ -452,6 +408,5 @@ fn summary(changes: &Changes, steps: &[Step]) -> String {
     };
     let mut chars = sentence.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    let sentence: String = first.chain(chars).collect();
-    format!("{}.", sentence.trim_end_matches('.'))
+    format!("{}.", first.chain(chars).collect::<String>().trim_end_matches('.'))
 }

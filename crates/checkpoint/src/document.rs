@@ -183,18 +183,19 @@ impl Document {
         after.take_while(move |inner| inner.lines.start < end)
     }
 
+    /// A section and those around it, from the inside out.
+    pub(super) fn around(&self, index: usize) -> impl Iterator<Item = &Section> {
+        std::iter::successors(self.sections.get(index), |section| {
+            section.parent.and_then(|index| self.sections.get(index))
+        })
+    }
+
     /// The section of the format that a section is, or is a part of.
     pub(super) fn kind_around(&self, index: usize) -> Option<SectionKind> {
-        let mut at = Some(index);
-        while let Some(section) = at.and_then(|index| self.sections.get(index)) {
-            match section.kind() {
-                // Others inside of it are sections of their own.
-                Some(SectionKind::EssentialInformation) if at != Some(index) => return None,
-                Some(kind) => return Some(kind),
-                None => at = section.parent,
-            }
-        }
-        None
+        let mut around = self.around(index).enumerate();
+        let (at, kind) = around.find_map(|(at, section)| Some((at, section.kind()?)))?;
+        // Others inside of Essential Information are sections of their own.
+        (at == 0 || kind != SectionKind::EssentialInformation).then_some(kind)
     }
 
     /// The number of lines.
@@ -227,21 +228,18 @@ impl Document {
 
     /// The headings over and at a section: `Essential Information / Decisions`.
     pub(super) fn path_of(&self, index: usize) -> String {
-        let mut names = Vec::new();
-        let mut at = Some(index);
-        while let Some(section) = at.and_then(|index| self.sections.get(index)) {
-            names.push(section.title.as_str());
-            at = section.parent;
-        }
+        let names = self.around(index).map(|section| section.title.as_str());
+        let mut names: Vec<&str> = names.collect();
         names.reverse();
         names.join(" / ")
     }
 
-    /// The index of the section that holds a line.
-    pub(super) fn section_at(&self, line: usize) -> Option<usize> {
+    /// The title of the section that holds a line; `front matter` for the header.
+    pub(super) fn title_at(&self, line: usize) -> &str {
         let after = self.sections.partition_point(|section| section.lines.start <= line);
-        let index = after.checked_sub(1)?;
-        self.sections.get(index).filter(|section| section.lines.contains(&line)).map(|_| index)
+        let section = after.checked_sub(1).and_then(|index| self.sections.get(index));
+        let section = section.filter(|section| section.lines.contains(&line));
+        section.map_or("front matter", |section| &section.title)
     }
 
     /// The document with the lines that `edited` names.

@@ -1,6 +1,6 @@
 //! What went wrong, and where.
 
-use std::fmt;
+use std::fmt::Display;
 
 use afterimage_json::error::{Expectation, Replacement};
 
@@ -36,28 +36,20 @@ afterimage_json::error_type! {
 /// Why a delta is refused at a line of it.
 impl Error {
     /// What was expected, and what is there: "expected E, found F".
-    pub(crate) fn unmet(
-        line: usize,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> Self {
+    pub(crate) fn unmet(line: usize, expected: impl Display, found: impl Display) -> Self {
         let message = format!("expected {expected}, found {found}");
-        Self::refusal(line, message, expected, Replacement::Found(found.to_string()))
+        Self::refusal(line, message, &expected, Replacement::Found(found.to_string()))
     }
 
     /// What is wrong, and what was expected: "W: expected E".
-    pub(crate) fn wrong(
-        line: usize,
-        wrong: impl fmt::Display,
-        expected: impl fmt::Display,
-    ) -> Self {
+    pub(crate) fn wrong(line: usize, wrong: impl Display, expected: impl Display) -> Self {
         let message = format!("{wrong}: expected {expected}");
-        Self::refusal(line, message, expected, Replacement::Wrong(wrong.to_string()))
+        Self::refusal(line, message, &expected, Replacement::Wrong(wrong.to_string()))
     }
 
     /// What was expected, where nothing stands in its place: "expected E".
-    pub(crate) fn missing(line: usize, expected: impl fmt::Display) -> Self {
-        Self::refusal(line, format!("expected {expected}"), expected, Replacement::Nothing)
+    pub(crate) fn missing(line: usize, expected: impl Display) -> Self {
+        Self::refusal(line, format!("expected {expected}"), &expected, Replacement::Nothing)
     }
 
     /// A sentence that says all of it.
@@ -65,12 +57,7 @@ impl Error {
         Self::new(ErrorKind::Instruction, message).on_line(line as u64)
     }
 
-    fn refusal(
-        line: usize,
-        message: String,
-        expected: impl fmt::Display,
-        instead: Replacement,
-    ) -> Self {
+    fn refusal(line: usize, message: String, expected: &dyn Display, instead: Replacement) -> Self {
         let mut error = Self::refused(line, message);
         error.0.expectation = Some(Expectation { expected: expected.to_string(), instead });
         error

@@ -1,7 +1,10 @@
 //! Instructions that are exact: lines by their numbers, with what they say before and after.
 
-use std::fmt::Write as _;
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+    ops::Range,
+};
 
 use super::{
     document::Document,
@@ -39,6 +42,12 @@ impl PartialEq for End {
 }
 
 impl Eq for End {}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} lines with the fingerprint {}", self.lines, self.fingerprint)
+    }
+}
 
 impl PatchEnds {
     /// The ends of a patch between two documents. How lines end is said where one of them is not in
@@ -86,27 +95,35 @@ fn end(text: &str) -> Option<End> {
     (is_hex && !fingerprint.is_empty()).then_some(End { lines, fingerprint, line_ends })
 }
 
-/// A step of a patch; lines count from zero.
+/// A step of a patch: some lines go, and others come. One that only names lines moves them. Lines
+/// count from zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Replace {
-        at: Range<usize>,
-        old: Vec<String>,
-        new: Vec<String>,
-    },
-    Remove {
-        at: Range<usize>,
-        old: Vec<String>,
-    },
-    /// New lines before the one with this index.
-    Add {
-        at: usize,
-        new: Vec<String>,
-    },
-    Move {
-        from: Range<usize>,
-        to: usize,
-    },
+pub(super) struct Step {
+    /// The lines of the base that the step takes away; none where it only adds.
+    pub(super) taken: Range<usize>,
+    /// What they say; empty where they move.
+    pub(super) old: Vec<String>,
+    /// The line of the base before which its lines come.
+    pub(super) place: usize,
+    pub(super) new: Vec<String>,
+}
+
+impl Step {
+    fn replace(taken: Range<usize>, old: Vec<String>, new: Vec<String>) -> Self {
+        Self { place: taken.start, taken, old, new }
+    }
+
+    fn add(place: usize, new: Vec<String>) -> Self {
+        Self { taken: 0..0, old: Vec::new(), place, new }
+    }
+
+    fn move_to(taken: Range<usize>, place: usize) -> Self {
+        Self { taken, old: Vec::new(), place, new: Vec::new() }
+    }
+
+    pub(super) fn is_move(&self) -> bool {
+        self.old.is_empty() && self.new.is_empty()
+    }
 }
 
 /// The steps of a patch, in the order of the target.
@@ -142,15 +159,15 @@ fn flush(patch: &Patch, gap: Range<usize>, inserts: &mut Vec<&Piece>, steps: &mu
     if let ([Piece::New(new)], [(at, old)]) = (inserts.as_slice(), gone.as_slice())
         && at.start == gap.start
     {
-        steps.push(Step::Replace { at: at.clone(), old: old.clone(), new: new.clone() });
+        steps.push(Step::replace(at.clone(), old.clone(), new.clone()));
         inserts.clear();
         return;
     }
-    steps.extend(gone.into_iter().map(|(at, old)| Step::Remove { at, old }));
+    steps.extend(gone.into_iter().map(|(at, old)| Step::replace(at, old, Vec::new())));
     for piece in inserts.drain(..) {
         steps.push(match piece {
-            Piece::New(new) => Step::Add { at: gap.start, new: new.clone() },
-            Piece::Copy(from) => Step::Move { from: from.clone(), to: gap.start },
+            Piece::New(new) => Step::add(gap.start, new.clone()),
+            Piece::Copy(from) => Step::move_to(from.clone(), gap.start),
         });
     }
 }
@@ -161,23 +178,17 @@ pub(super) fn write(steps: &[Step], name_at: impl Fn(usize) -> String) -> String
     for (index, step) in steps.iter().enumerate() {
         let mark = format!("{}. ", index + 1);
         text.push_str(&mark);
-        let (old, new): (&[String], &[String]) = match step {
-            Step::Replace { old, new, .. } => (old, new),
-            Step::Remove { old, .. } => (old, &[]),
-            Step::Add { new, .. } => (&[], new),
-            Step::Move { .. } => (&[], &[]),
-        };
-        let sentence = match step {
-            Step::Replace { at, .. } => format!("Replace {}{}", span(at), name_at(at.start)),
-            Step::Remove { at, .. } => format!("Remove {}{}", span(at), name_at(at.start)),
-            Step::Add { at, .. } => format!("Add {}", place(*at, &name_at)),
-            Step::Move { from, to } => {
-                format!("Move {}{} {}", span(from), name_at(from.start), place(*to, &name_at))
-            }
+        let Step { taken, old, place: at, new } = step;
+        let lines = || format!("{}{}", span(taken), name_at(taken.start));
+        let sentence = match (old.as_slice(), new.as_slice()) {
+            ([], []) => format!("Move {} {}", lines(), place(*at, &name_at)),
+            ([], _) => format!("Add {}", place(*at, &name_at)),
+            (_, []) => format!("Remove {}", lines()),
+            _ => format!("Replace {}", lines()),
         };
         text.push_str(&sentence);
         match inline(old, new) {
-            _ if old.is_empty() && new.is_empty() => text.push_str(".\n"),
+            _ if step.is_move() => text.push_str(".\n"),
             Some(quoted) => {
                 let _ = writeln!(text, ": {quoted}");
             }
@@ -217,7 +228,7 @@ fn quoted(text: &str) -> Option<Vec<&str>> {
     }
 }
 
-fn span(range: &Range<usize>) -> String {
+pub(super) fn span(range: &Range<usize>) -> String {
     match range.len() {
         1 => format!("line {}", range.end),
         _ => format!("lines {}-{}", range.start + 1, range.end),
@@ -234,9 +245,6 @@ fn place(at: usize, name_at: impl Fn(usize) -> String) -> String {
 
 /// Writes lines that go and lines that come as a difference in fences.
 fn quote(text: &mut String, indent: usize, old: &[String], new: &[String]) {
-    if old.is_empty() && new.is_empty() {
-        return;
-    }
     let longest = old.iter().chain(new).map(|line| longest_run(line, '`')).max().unwrap_or(0);
     let (fence, indent) = ("`".repeat((longest + 1).max(3)), " ".repeat(indent));
     let _ = writeln!(text, "{indent}{fence}diff");
@@ -285,37 +293,24 @@ pub(super) fn read(item: &[&str], mark: usize, number: usize) -> Result<Option<S
         }
     };
     let lines = || read_span(names).ok_or_else(|| refused("the numbers of lines"));
-    let sized = |at: &Range<usize>| {
-        if at.len() == old.len() {
-            Ok(())
-        } else {
-            let lines = |count: usize| if count == 1 { "line" } else { "lines" };
-            Err(refused(&format!("{} {} with `-`", at.len(), lines(at.len()))))
-        }
-    };
-    let step = match verb.as_str() {
-        "replace" => {
+    let place =
+        |text: Option<&str>| text.and_then(read_place).ok_or_else(|| refused("`after line N`"));
+    Ok(Some(match verb.as_str() {
+        "replace" | "remove" if verb == "replace" || new.is_empty() => {
             let at = lines()?;
-            sized(&at)?;
-            Step::Replace { at, old, new }
+            if at.len() != old.len() {
+                let lines = if at.len() == 1 { "line" } else { "lines" };
+                return Err(refused(&format!("{} {lines} with `-`", at.len())));
+            }
+            Step::replace(at, old, new)
         }
-        "remove" if new.is_empty() => {
-            let at = lines()?;
-            sized(&at)?;
-            Step::Remove { at, old }
-        }
-        "add" if old.is_empty() && !new.is_empty() => {
-            let at = read_place(names).ok_or_else(|| refused("`after line N`"))?;
-            Step::Add { at, new }
-        }
+        "add" if old.is_empty() && !new.is_empty() => Step::add(place(Some(names))?, new),
         "move" if old.is_empty() && new.is_empty() => {
-            let from = lines()?;
-            let place = place_in(names).and_then(|at| read_place(names.get(at + 1..)?));
-            Step::Move { from, to: place.ok_or_else(|| refused("`after line N`"))? }
+            let behind = place_in(names).and_then(|at| names.get(at + 1..));
+            Step::move_to(lines()?, place(behind)?)
         }
         _ => return Err(refused("`Replace`, `Remove`, `Add` or `Move` with the lines it needs")),
-    };
-    Ok(Some(step))
+    }))
 }
 
 /// `line 3` or `lines 3-5`, as a range from zero.
@@ -389,30 +384,23 @@ pub(super) fn patch_of(steps: &[(usize, Step)], base: usize) -> Result<Patch> {
     let mut taken = vec![false; base];
     let mut inserts: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
     for (number, step) in steps {
-        let (lines, at) = match step {
-            Step::Replace { at, .. } | Step::Remove { at, .. } => (at.clone(), at.start),
-            Step::Add { at, .. } => (0..0, *at),
-            Step::Move { from, to } => (from.clone(), *to),
-        };
+        let Step { taken: lines, old, place, new } = step;
         let refused = |message: String| Error::refused(*number, message);
-        if lines.end > base || at > base {
-            let line = lines.end.max(at);
-            return Err(refused(format!("there is no line {line}: the checkpoint has {base}")));
+        let last = lines.end.max(*place);
+        if last > base {
+            return Err(refused(format!("there is no line {last}: the checkpoint has {base}")));
         }
         for index in lines.clone() {
             if taken.get_mut(index).is_none_or(|taken| std::mem::replace(taken, true)) {
                 return Err(refused(format!("line {} is taken away twice", index + 1)));
             }
         }
-        if let Step::Replace { old, .. } | Step::Remove { old, .. } = step {
-            removed.extend(lines.clone().zip(old.iter().cloned()));
+        removed.extend(lines.clone().zip(old.iter().cloned()));
+        if step.is_move() {
+            inserts.entry(*place).or_default().push(Piece::Copy(lines.clone()));
+        } else if !new.is_empty() {
+            inserts.entry(*place).or_default().push(Piece::New(new.clone()));
         }
-        let piece = match step {
-            Step::Replace { new, .. } | Step::Add { new, .. } => Piece::New(new.clone()),
-            Step::Move { .. } => Piece::Copy(lines),
-            Step::Remove { .. } => continue,
-        };
-        inserts.entry(at).or_default().push(piece);
     }
     let mut target = Target::default();
     for index in 0..=base {

@@ -34,16 +34,6 @@ impl FrontMatter {
         fields_at(lines, 0).filter(|_| opens(lines))
     }
 
-    /// The fields in order.
-    pub fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
-    /// How many lines the header takes, with those that mark its ends.
-    pub fn line_count(&self) -> usize {
-        self.lines.len()
-    }
-
     /// The value of the first field with this name, where it has one. O(fields).
     pub fn get(&self, key: &str) -> Option<&str> {
         Some(self.field(key)?.value.as_str()).filter(|value| !value.is_empty())

@@ -35,14 +35,6 @@ impl Checkpoint {
         Document::parse(text).map(Self::from)
     }
 
-    /// Reads a checkpoint from bytes. Linear in its length.
-    ///
-    /// # Errors
-    /// As [`Document::read`].
-    pub fn read(bytes: &[u8]) -> Result<Self> {
-        Document::read(bytes).map(Self::from)
-    }
-
     /// Names a checkpoint whose header has no id, such as after its file.
     pub fn named(mut self, id: impl Into<String>) -> Self {
         self.name = Some(id.into());

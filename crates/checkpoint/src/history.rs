@@ -111,12 +111,9 @@ impl History {
         for (name, document) in files {
             match DocumentKind::of(&document) {
                 DocumentKind::Checkpoint if !is_checkpoint(&document) => {
-                    let message = MisplacedHeader::of(&document).map_or_else(
-                        || {
-                            "expected a checkpoint or a delta, found neither an id nor a section"
-                                .to_owned()
-                        },
-                        |misplaced| misplaced.message(),
+                    let message = not_read(
+                        &document,
+                        "expected a checkpoint or a delta, found neither an id nor a section",
                     );
                     history.unknown.push((name, message));
                 }
@@ -254,24 +251,44 @@ impl History {
         self.checkpoints.get(*index).map(|(_, checkpoint)| checkpoint)
     }
 
+    /// The parents that checkpoints name, each with the checkpoint.
+    fn parents(&self) -> impl Iterator<Item = (&str, &str)> {
+        let checkpoints = self.checkpoints.iter();
+        checkpoints.filter_map(|(_, checkpoint)| Some((checkpoint.parent()?, checkpoint.id()?)))
+    }
+
     /// Which checkpoints follow each, by deltas and by `parent`.
     fn links(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut links: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        let ids = self.checkpoints.iter().filter_map(|(_, checkpoint)| checkpoint.id());
-        for id in ids {
+        for id in self.by_id.keys() {
             links.entry(id).or_default();
         }
-        let parents = self
-            .checkpoints
-            .iter()
-            .filter_map(|(_, checkpoint)| Some((checkpoint.parent()?, checkpoint.id()?)));
         let deltas = self.deltas.iter().filter_map(|(_, delta)| ends(delta));
-        for (from, to) in parents.chain(deltas) {
+        for (from, to) in self.parents().chain(deltas) {
             links.entry(from).or_default().insert(to);
             links.entry(to).or_default();
         }
         links
     }
+}
+
+/// Some ids, and those that others lead to.
+fn reached<'h, I: IntoIterator<Item = &'h str>>(
+    from: impl Iterator<Item = &'h str>,
+    next: impl Fn(&'h str) -> I,
+) -> HashSet<&'h str> {
+    let mut open: Vec<&str> = from.collect();
+    let mut reached: HashSet<&str> = open.iter().copied().collect();
+    while let Some(at) = open.pop() {
+        open.extend(next(at).into_iter().filter(|id| reached.insert(id)));
+    }
+    reached
+}
+
+/// Why a document is neither a checkpoint nor a delta with ends.
+fn not_read(document: &Document, otherwise: &str) -> String {
+    let misplaced = MisplacedHeader::of(document);
+    misplaced.map_or_else(|| otherwise.to_owned(), |found| found.error.message().to_owned())
 }
 
 /// Whether a document says that it is a checkpoint, or has a section of one.

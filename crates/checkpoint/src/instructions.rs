@@ -21,18 +21,7 @@ pub(super) struct Instructions {
     /// The sentences that name sections, likewise.
     pub(super) orders: Vec<(usize, Order)>,
     /// What is no instruction: without it a part of the others could be carried out.
-    pub(super) wrong: Vec<WrongInstruction>,
-}
-
-/// What stands where an instruction is expected, with its place in the delta.
-#[derive(Debug)]
-pub(super) struct WrongInstruction {
-    /// The line, from one.
-    pub(super) line: usize,
-    /// Where the sentence begins in its line, in bytes from zero, and how long it is.
-    pub(super) column: usize,
-    pub(super) length: usize,
-    pub(super) error: Error,
+    pub(super) wrong: Vec<Error>,
 }
 
 impl Instructions {
@@ -43,7 +32,8 @@ impl Instructions {
 
     /// The line of the first instruction of any kind.
     pub(super) fn first_line(&self) -> Option<usize> {
-        let wrong = self.wrong.iter().map(|wrong| wrong.line);
+        let wrong = self.wrong.iter().filter_map(|error| error.place().line);
+        let wrong = wrong.map(|line| line as usize);
         let steps = self.steps.iter().map(|(line, _)| *line);
         steps.chain(self.orders.iter().map(|(line, _)| *line)).chain(wrong).min()
     }
@@ -71,30 +61,22 @@ impl Instructions {
             }
             _ => "an item of the list of instructions",
         };
-        let first = text.trim_end().split('\n').next().unwrap_or_default();
-        let found = format!("{:?}", first.trim());
-        let column = first.len() - first.trim_start().len();
-        let (line, length) = (block.line(), first.len() - column);
-        let error = Error::unmet(line, expected, found);
-        self.wrong.push(WrongInstruction { line, column, length, error });
+        let first = text.trim().lines().next().unwrap_or_default();
+        self.wrong.push(Error::unmet(block.line(), expected, format_args!("{first:?}")));
     }
 
     fn item(&mut self, item: &str, line: usize) {
         let lines: Vec<&str> = item.split('\n').collect();
         let first = lines.first().copied().unwrap_or_default();
         let start = first.len() - first.trim_start().len();
-        let column = start + mark_width(first.trim_start());
-        let length = first.len().saturating_sub(column);
-        let mut wrong = |error| {
-            self.wrong.push(WrongInstruction { line, column, length, error });
-        };
-        match exact::read(&lines, column, line) {
+        let mark = start + mark_width(first.trim_start());
+        match exact::read(&lines, mark, line) {
             Ok(Some(step)) => self.steps.push((line, step)),
             Ok(None) => match order(&item_text(item), line) {
                 Ok(order) => self.orders.push((line, order)),
-                Err(error) => wrong(error),
+                Err(error) => self.wrong.push(error),
             },
-            Err(error) => wrong(error),
+            Err(error) => self.wrong.push(error),
         }
     }
 }

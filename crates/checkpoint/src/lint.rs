@@ -4,7 +4,7 @@ mod checkpoint;
 mod delta;
 mod tables;
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use afterimage_json::error::Replacement;
 
@@ -153,6 +153,12 @@ pub fn lint(document: &Document, kind: DocumentKind) -> Vec<Diagnostic> {
     }
 }
 
+/// The name of a kind of finding.
+type Code = &'static str;
+
+/// A line and a column, both from one, and how many bytes of the line are meant.
+type Position = (usize, usize, usize);
+
 /// Collects what is found in a document.
 struct Findings<'d> {
     document: &'d Document,
@@ -164,48 +170,29 @@ impl<'d> Findings<'d> {
         Self { document, found: Vec::new() }
     }
 
-    /// Adds a finding about the part of a line, which counts from one.
-    fn add(
-        &mut self,
-        severity: Severity,
-        code: &'static str,
-        (line, column, length): (usize, usize, usize),
-        message: impl Into<String>,
-        expected: impl Into<String>,
-    ) {
-        let (message, expected) = (message.into(), expected.into());
+    fn error(&mut self, code: Code, at: Position, message: impl Display, expected: impl Display) {
+        let (line, column, length) = at;
+        let (message, expected) = (message.to_string(), expected.to_string());
+        let severity = Severity::Error;
         self.found.push(Diagnostic { severity, code, line, column, length, message, expected });
     }
 
-    fn error(
-        &mut self,
-        code: &'static str,
-        place: (usize, usize, usize),
-        message: impl Into<String>,
-        expected: impl Into<String>,
-    ) {
-        self.add(Severity::Error, code, place, message, expected);
-    }
-
-    fn warning(
-        &mut self,
-        code: &'static str,
-        place: (usize, usize, usize),
-        message: impl Into<String>,
-        expected: impl Into<String>,
-    ) {
-        self.add(Severity::Warning, code, place, message, expected);
+    fn warning(&mut self, code: Code, at: Position, message: impl Display, expected: impl Display) {
+        self.error(code, at, message, expected);
+        if let Some(found) = self.found.last_mut() {
+            found.severity = Severity::Warning;
+        }
     }
 
     /// A whole line, from one, without the blanks around its text.
-    fn line(&self, line: usize) -> (usize, usize, usize) {
+    fn line(&self, line: usize) -> Position {
         let text = self.document.line(line);
         let blanks = text.len() - text.trim_start().len();
         (line, blanks + 1, text.trim().len())
     }
 
     /// Where something that is missing would stand at the end.
-    fn end(&self) -> (usize, usize, usize) {
+    fn end(&self) -> Position {
         (self.document.line_count().max(1), 1, 0)
     }
 
@@ -218,18 +205,14 @@ impl<'d> Findings<'d> {
     fn expect_header(&mut self, fields: &str) -> bool {
         let is_there = self.document.front_matter().is_some();
         if !is_there && self.found.is_empty() {
-            self.error(
-                "front-matter-missing",
-                (1, 1, 0),
-                "there is no front matter",
-                format!("a line `---`, the fields {fields}, and a line `---`"),
-            );
+            let expected = format!("a line `---`, the fields {fields}, and a line `---`");
+            self.error("front-matter-missing", (1, 1, 0), "there is no front matter", expected);
         }
         is_there
     }
 
     /// The value of a field that must be there.
-    fn required(&mut self, code: &'static str, key: &str, expected: &str) -> Option<&'d str> {
+    fn required(&mut self, code: Code, key: &str, expected: &str) -> Option<&'d str> {
         let document = self.document;
         let front = document.front_matter()?;
         match front.field(key) {
@@ -241,35 +224,39 @@ impl<'d> Findings<'d> {
             Some(field) if field.value.is_empty() => {
                 let message = format!("`{key}` has no value");
                 let place = (field.line + 1, field.column + 1, 0);
-                self.error(code, place, message, expected.to_owned());
+                self.error(code, place, message, expected);
                 None
             }
             Some(field) => Some(&field.value),
         }
     }
 
+    /// Checks the time at which the document was made.
+    fn created(&mut self) {
+        if let Some(text) = self.required("missing-created", "created", "TIME in ISO 8601") {
+            self.time("created-not-a-time", text, self.value("created"));
+        }
+    }
+
     /// Where the value of a field stands.
-    fn value(&self, key: &str) -> (usize, usize, usize) {
+    fn value(&self, key: &str) -> Position {
         let field = self.document.front_matter().and_then(|front| front.field(key));
         field.map_or((1, 1, 0), |field| (field.line + 1, field.column + 1, field.value.len()))
     }
 
     /// Checks that a text at a place is a time.
-    fn time(&mut self, code: &'static str, text: &str, place: (usize, usize, usize)) {
+    fn time(&mut self, code: Code, text: &str, place: Position) {
+        let offset = "an offset behind the time, such as `Z`";
         match time(text) {
             Some(Time::Moment(_)) => {}
-            Some(Time::Local(_)) => self.warning(
-                "time-without-offset",
-                place,
-                format!("`{text}` does not say where"),
-                "an offset behind the time, such as `Z`",
-            ),
-            None => self.error(
-                code,
-                place,
-                format!("`{text}` is no ISO 8601 timestamp"),
-                "a time such as `2025-12-14T16:00:00Z`",
-            ),
+            Some(Time::Local(_)) => {
+                let message = format!("`{text}` does not say where");
+                self.warning("time-without-offset", place, message, offset);
+            }
+            None => {
+                let message = format!("`{text}` is no ISO 8601 timestamp");
+                self.error(code, place, message, "a time such as `2025-12-14T16:00:00Z`");
+            }
         }
     }
 

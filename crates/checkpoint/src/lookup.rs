@@ -15,17 +15,13 @@ pub(super) fn section<'d>(document: &'d Document, name: &str, line: usize) -> Re
     let message = match (found.next(), found.next()) {
         (Some(section), None) => return Ok(section),
         (Some(first), Some(second)) => {
-            let (title, one, other) = (&first.title, first.line(), second.line());
-            format!(
-                "the checkpoint has more than one section {title:?}: at line {one} and at line \
-                 {other}"
-            )
+            let (one, other) = (first.line(), second.line());
+            format!("the checkpoint has two sections {name:?}: at line {one} and at line {other}")
         }
         (None, _) => {
             let titles = document.sections().iter().filter(|section| section.level > 0);
             let titles: Vec<&str> = titles.map(|section| section.title.as_str()).collect();
-            let has = if titles.is_empty() { "none".to_owned() } else { titles.join(", ") };
-            format!("the checkpoint has no section {name:?}; it has {has}")
+            format!("the checkpoint has no section {name:?}; it has {}", titles.join(", "))
         }
     };
     Err(Error::refused(line, message))

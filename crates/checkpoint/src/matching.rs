@@ -3,7 +3,7 @@
 //! Lines that stand once in each are anchors, and grow to runs (Heckel's method); what lies between
 //! runs in order is compared line by line. Runs out of order are moves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -23,20 +23,11 @@ pub(super) fn patch_between(a: &Lines, b: &Lines) -> Patch {
     matching.ends();
     matching.anchors();
     matching.grow();
-    matching.keep_what_is_worth_moving();
     matching.between_runs();
     matching.pair_the_rest();
-    let mut target = Target::default();
-    for (index, line) in matching.to_a.iter().enumerate() {
-        match line {
-            Some(from) => target.copy(*from..*from + 1),
-            None => target.new_lines([b.get(index).to_owned()]),
-        }
-    }
     let gone = matching.to_b.iter().enumerate().filter(|(_, to)| to.is_none());
-    let removed: BTreeMap<usize, String> =
-        gone.map(|(index, _)| (index, a.get(index).to_owned())).collect();
-    Patch { base: a.len(), target: target.pieces(), removed }
+    let removed = gone.map(|(index, _)| (index, a.get(index).to_owned())).collect();
+    Patch { base: a.len(), target: matching.pieces(|index| b.get(index).to_owned()), removed }
 }
 
 struct Matching {
@@ -69,13 +60,6 @@ impl Matching {
         if let (Some(to_b), Some(to_a)) = (self.to_b.get_mut(a), self.to_a.get_mut(b)) {
             *to_b = Some(b);
             *to_a = Some(a);
-        }
-    }
-
-    fn part(&mut self, a: usize, b: usize) {
-        if let (Some(to_b), Some(to_a)) = (self.to_b.get_mut(a), self.to_a.get_mut(b)) {
-            *to_b = None;
-            *to_a = None;
         }
     }
 
@@ -135,42 +119,22 @@ impl Matching {
         }
     }
 
-    /// The lines of `b` that come from `a`, as pieces.
-    fn pieces(&self) -> Vec<Piece> {
+    /// The lines of `b`, as pieces: those that come from `a`, and those that `new` makes.
+    fn pieces(&self, new: impl Fn(usize) -> String) -> Vec<Piece> {
         let mut target = Target::default();
-        for from in &self.to_a {
+        for (index, from) in self.to_a.iter().enumerate() {
             match from {
                 Some(from) => target.copy(*from..*from + 1),
-                // Whatever is new parts what is copied.
-                None => target.new_lines([String::new()]),
+                None => target.new_lines([new(index)]),
             }
         }
         target.pieces()
     }
 
-    /// Parts pairs that would have to move although they say nothing.
-    fn keep_what_is_worth_moving(&mut self) {
-        let pieces = self.pieces();
-        let stays = backbone(&pieces);
-        let mut at = 0;
-        for (piece, stays) in pieces.iter().zip(stays) {
-            if let (Piece::Copy(range), false) = (piece, stays) {
-                let says = |a: &usize| {
-                    self.a.get(*a).and_then(|id| self.says.get(*id as usize)) == Some(&true)
-                };
-                if !range.clone().any(|a| says(&a)) {
-                    for (offset, a) in range.clone().enumerate() {
-                        self.part(a, at + offset);
-                    }
-                }
-            }
-            at += piece.len();
-        }
-    }
-
     /// Compares what is left between runs that stay in order.
     fn between_runs(&mut self) {
-        let pieces = self.pieces();
+        // Whatever is new parts what is copied.
+        let pieces = self.pieces(|_| String::new());
         let stays = backbone(&pieces);
         let (mut from_a, mut from_b, mut at) = (0, 0, 0);
         let mut gaps = Vec::new();
@@ -186,29 +150,18 @@ impl Matching {
         for (in_a, in_b) in gaps {
             let rows: Vec<usize> = in_a.filter(|a| self.to_b.get(*a) == Some(&None)).collect();
             let columns: Vec<usize> = in_b.filter(|b| self.to_a.get(*b) == Some(&None)).collect();
-            if let Some(rest) = left.checked_sub(rows.len().saturating_mul(columns.len())) {
-                left = rest;
-                self.compare(&rows, &columns);
-            }
-        }
-    }
-
-    fn compare(&mut self, rows: &[usize], columns: &[usize]) {
-        let ids = |of: &[u32], at: &[usize]| -> Vec<u32> {
-            at.iter().filter_map(|index| of.get(*index).copied()).collect()
-        };
-        let (old, new) = (ids(&self.a, rows), ids(&self.b, columns));
-        if old.is_empty() || new.is_empty() {
-            return;
-        }
-        for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
-            let DiffOp::Equal { old_index, new_index, len } = op else { continue };
-            for offset in 0..len {
-                if let (Some(a), Some(b)) =
-                    (rows.get(old_index + offset), columns.get(new_index + offset))
-                {
-                    self.pair(*a, *b);
-                }
+            let Some(rest) = left.checked_sub(rows.len().saturating_mul(columns.len())) else {
+                continue;
+            };
+            left = rest;
+            let ids = |of: &[u32], at: &[usize]| -> Vec<u32> {
+                at.iter().filter_map(|index| of.get(*index).copied()).collect()
+            };
+            let (old, new) = (ids(&self.a, &rows), ids(&self.b, &columns));
+            for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+                let DiffOp::Equal { old_index, new_index, len } = op else { continue };
+                let pairs = rows.iter().skip(old_index).zip(columns.iter().skip(new_index));
+                pairs.take(len).for_each(|(a, b)| self.pair(*a, *b));
             }
         }
     }

@@ -101,15 +101,11 @@ fn whole_section(
     if is_body {
         return replace_once(document, section.body..section.lines.end, change);
     }
+    let title = &section.title;
+    let expected = format!("all of {title:?} in Before or in Removed: it is replaced as a whole");
     let before = flat(&change.before);
-    let is_lost = |line: &str| !before.contains(&flat(line));
-    let lines = section.body..document.content_end(section);
-    let lost = lines.map(|index| document.lines.get(index).trim()).find(|line| is_lost(line));
-    let expected = format!(
-        "all of {:?} in Before or in Removed: the instruction replaces it as a whole",
-        section.title
-    );
-    Err(Error::unmet(change.line, expected, format_args!("{:?}", lost.unwrap_or_default())))
+    let lost = said.lines().find(|line| !before.contains(&flat(line))).unwrap_or_default();
+    Err(Error::unmet(change.line, expected, format_args!("{lost:?}")))
 }
 
 /// Puts the text after a change in the place of the one before, which stands in some lines once.

@@ -33,14 +33,6 @@ impl Piece {
     }
 }
 
-/// A line of the base that is not what a patch expects.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mismatch {
-    /// The index of the line.
-    pub(super) line: usize,
-    pub(super) expected: String,
-}
-
 /// Collects the pieces of a target; adjacent ones become one.
 #[derive(Default)]
 pub(super) struct Target(Vec<Piece>);
@@ -73,13 +65,11 @@ impl Target {
 }
 
 impl Patch {
-    /// The first line of `base` that is not what the patch takes away, or that is missing.
-    pub(super) fn mismatch(&self, base: &Lines) -> Option<Mismatch> {
-        let differs = |(index, expected): &(&usize, &String)| {
-            **index >= base.len() || base.get(**index) != expected.as_str()
-        };
-        let wrong = self.removed.iter().find(differs);
-        wrong.map(|(index, expected)| Mismatch { line: *index, expected: expected.clone() })
+    /// The first line of `base`, by its index, that is not what the patch takes away, or that is
+    /// missing; with what the patch expects.
+    pub(super) fn mismatch(&self, base: &Lines) -> Option<(usize, &str)> {
+        let mut removed = self.removed.iter().map(|(index, line)| (*index, line.as_str()));
+        removed.find(|(index, line)| *index >= base.len() || base.get(*index) != *line)
     }
 
     /// The lines of the target.
@@ -200,70 +190,26 @@ impl Patch {
     }
 }
 
-/// Which of the copies stay where they are while the others move around them: those that make the
-/// longest part of the target in the base's order. Runs in O(n log n).
+/// Which of the copies stay where they are while the others move around them: as many as are in the
+/// base's order. Runs in O(n log n).
 pub(super) fn backbone(pieces: &[Piece]) -> Vec<bool> {
-    let copies: Vec<(usize, &Range<usize>)> = pieces
-        .iter()
-        .enumerate()
-        .filter_map(|(at, piece)| match piece {
-            Piece::Copy(range) => Some((at, range)),
-            Piece::New(_) => None,
-        })
-        .collect();
-    let mut starts: Vec<usize> = copies.iter().map(|(_, range)| range.start).collect();
-    starts.sort_unstable();
-    let mut best = Heaviest::new(starts.len());
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(copies.len());
-    for (index, (_, range)) in copies.iter().enumerate() {
-        let rank = starts.partition_point(|start| *start < range.start);
-        let chain = best.up_to(rank);
-        before.push(chain.map(|(_, last)| last));
-        best.put(rank, (chain.map_or(0, |(weight, _)| weight) + range.len(), index));
+    // The last piece, with where it begins in the base, of the best chain of each length.
+    let mut chains: Vec<(usize, usize)> = Vec::new();
+    let mut before: Vec<Option<usize>> = vec![None; pieces.len()];
+    for (index, (piece, before)) in pieces.iter().zip(&mut before).enumerate() {
+        let Piece::Copy(range) = piece else { continue };
+        let length = chains.partition_point(|(start, _)| *start < range.start);
+        let last = length.checked_sub(1).and_then(|shorter| chains.get(shorter));
+        *before = last.map(|(_, index)| *index);
+        chains.splice(length..(length + 1).min(chains.len()), [(range.start, index)]);
     }
     let mut stays = vec![false; pieces.len()];
-    let mut at = best.up_to(starts.len()).map(|(_, last)| last);
+    let mut at = chains.last().map(|(_, index)| *index);
     while let Some(index) = at {
-        let piece = copies.get(index).map(|(piece, _)| *piece);
-        if let Some(stays) = piece.and_then(|piece| stays.get_mut(piece)) {
+        if let Some(stays) = stays.get_mut(index) {
             *stays = true;
         }
         at = before.get(index).copied().flatten();
     }
     stays
-}
-
-/// The heaviest chain that ends at each rank, in a tree of prefix maxima.
-struct Heaviest(Vec<Option<(usize, usize)>>);
-
-impl Heaviest {
-    fn new(len: usize) -> Self {
-        Self(vec![None; len + 1])
-    }
-
-    /// The heaviest of the ranks below `rank`: its weight and its last piece.
-    fn up_to(&self, rank: usize) -> Option<(usize, usize)> {
-        let mut at = rank;
-        let mut best: Option<(usize, usize)> = None;
-        while at > 0 {
-            let here = self.0.get(at).copied().flatten();
-            best = if here.map(|(weight, _)| weight) > best.map(|(weight, _)| weight) {
-                here
-            } else {
-                best
-            };
-            at &= at - 1;
-        }
-        best
-    }
-
-    fn put(&mut self, rank: usize, chain: (usize, usize)) {
-        let mut at = rank + 1;
-        while let Some(slot) = self.0.get_mut(at) {
-            if slot.is_none_or(|(weight, _)| weight < chain.0) {
-                *slot = Some(chain);
-            }
-            at += at & at.wrapping_neg();
-        }
-    }
 }

@@ -21,8 +21,6 @@ pub(super) struct Plan {
     pub(super) modified: Vec<Modification>,
     pub(super) added: Vec<Addition>,
     pub(super) transitions: Vec<Change>,
-    /// Why instructions direct nothing.
-    pub(super) refusals: Vec<Error>,
 }
 
 /// A row of Modified, or an instruction that replaces a section.
@@ -52,29 +50,35 @@ pub(super) struct Addition {
 }
 
 impl Plan {
-    pub(super) fn of(
-        delta: &CheckpointDelta,
+    /// The changes that a delta declares.
+    pub(super) fn declared(delta: &CheckpointDelta) -> Self {
+        let modification = |change| Modification { change, scope: Scope::Text };
+        let addition = |part| Addition { part, place: None, state: None };
+        Self {
+            removed: declared(delta.removed()),
+            modified: changed(delta.modified()).into_iter().map(modification).collect(),
+            added: declared(delta.added()).into_iter().map(addition).collect(),
+            transitions: changed(delta.transitions()),
+        }
+    }
+
+    /// Directs the changes as the instructions say; gives the reasons of those that are refused.
+    pub(super) fn direct_all(
+        &mut self,
         instructions: &Instructions,
         base: &Document,
-    ) -> Self {
-        let added = declared(delta.added()).into_iter();
-        let modified = changed(delta.modified()).into_iter();
-        let mut plan = Self {
-            removed: declared(delta.removed()),
-            modified: modified.map(|change| Modification { change, scope: Scope::Text }).collect(),
-            added: added.map(|part| Addition { part, place: None, state: None }).collect(),
-            transitions: changed(delta.transitions()),
-            refusals: instructions.wrong.iter().map(|wrong| wrong.error.copy_error()).collect(),
-        };
+    ) -> Vec<Error> {
+        let mut refusals: Vec<Error> = instructions.wrong.iter().map(Error::copy_error).collect();
         let mut placed = Vec::new();
         for (line, order) in &instructions.orders {
-            if let Err(error) = plan.direct(base, *line, order, &mut placed) {
-                plan.refusals.push(error);
+            match self.direct(base, *line, order) {
+                Ok(additions) => placed.extend(additions),
+                Err(error) => refusals.push(error),
             }
         }
-        placed.append(&mut plan.added);
-        plan.added = placed;
-        plan
+        placed.append(&mut self.added);
+        self.added = placed;
+        refusals
     }
 
     /// How many changes there are.
@@ -84,77 +88,62 @@ impl Plan {
         entries.chain(added).sum::<usize>() + self.modified.len() + self.transitions.len()
     }
 
-    fn direct(
-        &mut self,
-        base: &Document,
-        line: usize,
-        order: &Order,
-        placed: &mut Vec<Addition>,
-    ) -> Result<()> {
-        match order {
+    /// Carries out what an instruction says of the plan. Gives the entries that it puts somewhere.
+    fn direct(&mut self, base: &Document, line: usize, order: &Order) -> Result<Vec<Addition>> {
+        let (parts, name, state) = match order {
             Order::Append { what, section: name, state } => {
-                let parts = self.take(what, line)?;
-                let place = section(base, name, line)?;
-                placed.extend(directed(base, line, place, parts, state.as_ref())?);
-                Ok(())
+                (self.take(what, line)?, name, state.as_ref())
             }
             Order::Replace { section: name, what } => {
-                let place = section(base, name, line)?;
-                self.replace(base, line, place, what, placed)
+                (self.replace(line, section(base, name, line)?, what)?, name, None)
             }
-            Order::Update { what } => self.expect_about(base, line, what),
+            Order::Update { what } => {
+                self.expect_about(base, line, what)?;
+                return Ok(Vec::new());
+            }
+        };
+        let place = section(base, name, line)?;
+        for part in &parts {
+            let named = base.named(part.label.as_deref().unwrap_or_default()).next();
+            if let Some(other) = named.filter(|other| other.title != place.title) {
+                let line_of = part.lines.first().unwrap_or(&part.line);
+                let expected = format!("{:?}, the label over line {line_of}", other.title);
+                return Err(Error::unmet(line, expected, format_args!("{:?}", place.title)));
+            }
         }
+        let place = || Some(place.title.clone());
+        let of = |part| Addition { part, place: place(), state: state.cloned() };
+        Ok(parts.into_iter().map(of).collect())
     }
 
     /// Directs the row of Modified about a section to the whole of it, or puts a text or entries of
     /// Added there.
-    fn replace(
-        &mut self,
-        base: &Document,
-        line: usize,
-        place: &Section,
-        what: &Words,
-        placed: &mut Vec<Addition>,
-    ) -> Result<()> {
+    fn replace(&mut self, line: usize, place: &Section, what: &Words) -> Result<Vec<Part>> {
         let title = normal(&place.title);
-        let mut about = self.modified.iter_mut().filter(|row| normal(&row.change.item) == title);
-        let change = |after: &str| Change {
-            item: place.title.clone(),
-            before: String::new(),
-            after: after.to_owned(),
-            line,
-        };
-        match (about.next(), about.next()) {
-            (Some(row), None) if what.is_quoted && row.change.after != what.text => {
-                let row = format!("{:?}, as line {} says", row.change.after, row.change.line);
-                return Err(Error::unmet(line, row, format_args!("{:?}", what.text)));
-            }
-            (Some(row), None) => {
+        let about = |row: &&mut Modification| normal(&row.change.item) == title;
+        let mut rows: Vec<&mut Modification> = self.modified.iter_mut().filter(about).collect();
+        match rows.as_mut_slice() {
+            [] => {}
+            [row] if !what.is_quoted || row.change.after == what.text => {
                 row.scope = Scope::WholeSection;
-                return Ok(());
+                return Ok(Vec::new());
             }
-            (Some(first), Some(second)) => {
-                let lines = (first.change.line, second.change.line);
-                let message = format!(
-                    "Modified has more than one row for {:?}: at line {} and at line {}",
-                    place.title, lines.0, lines.1
-                );
-                return Err(Error::refused(line, message));
+            [row, ..] => {
+                let expected = format!("one row of Modified about {:?}, as the words", place.title);
+                let found = format!("{:?} at line {}", row.change.after, row.change.line);
+                return Err(Error::unmet(line, expected, found));
             }
-            (None, _) if what.is_quoted => {
-                let change = change(&what.text);
-                self.modified.push(Modification { change, scope: Scope::AnySection });
-                return Ok(());
-            }
-            (None, _) => {}
         }
-        let parts = self.take(what, line)?;
+        let parts = if what.is_quoted { Vec::new() } else { self.take(what, line)? };
         // What is not replaced by its nature must say in Removed all that goes.
         let is_replaced = place.kind().map(SectionKind::merge_rule) == Some(MergeRule::Replace);
-        let scope = if is_replaced { Scope::AnySection } else { Scope::WholeSection };
-        self.modified.push(Modification { change: change(""), scope });
-        placed.extend(directed(base, line, place, parts, None)?);
-        Ok(())
+        let is_any = is_replaced || what.is_quoted;
+        let scope = if is_any { Scope::AnySection } else { Scope::WholeSection };
+        let after = if what.is_quoted { what.text.clone() } else { String::new() };
+        let item = place.title.clone();
+        let change = Change { item, before: String::new(), after, line };
+        self.modified.push(Modification { change, scope });
+        Ok(parts)
     }
 
     /// Takes what words mean out of Added: an entry by what it says or is about, else the parts
@@ -169,15 +158,15 @@ impl Plan {
             let named = named.filter(|(_, entry)| !wanted.is_empty() && is_about(entry, &wanted));
             entries.extend(named.map(|(at, _)| (index, at)));
         }
-        if let [(index, at)] = entries.as_slice()
-            && let Some(addition) = self.added.get_mut(*index)
-        {
-            return Ok(vec![addition.part.split_entry(*at)]);
+        if let Some((index, at)) = entries.pop() {
+            let addition = self.added.get_mut(index).filter(|_| entries.is_empty());
+            let entry = addition.map(|addition| vec![addition.part.split_entry(at)]);
+            let message = format!("more than one entry of Added is {text:?}");
+            return entry.ok_or_else(|| Error::refused(line, message));
         }
-        if !entries.is_empty() {
-            return Err(Error::refused(line, format!("more than one entry of Added is {text:?}")));
-        }
-        let is_item = |item: &str| normal(item) == wanted || normal(key_of(item)) == wanted;
+        let is_item = |change: &Change| {
+            normal(&change.item) == wanted || normal(key_of(&change.item)) == wanted
+        };
         let itself = || Part {
             entries: vec![vec![text.clone()]],
             line,
@@ -202,7 +191,7 @@ impl Plan {
         self.added = left;
         let labels: BTreeSet<String> =
             taken.iter().filter_map(|one| one.part.label.as_deref()).map(normal).collect();
-        match (labels.len(), self.transitions.iter().any(|change| is_item(&change.item))) {
+        match (labels.len(), self.transitions.iter().any(is_item)) {
             (0, true) => Ok(vec![itself()]),
             (0, false) => {
                 let expected = "words in quotation marks, or the label or an entry of Added";
@@ -217,61 +206,22 @@ impl Plan {
         }
     }
 
-    /// Refuses words about which Modified and Status Transitions say nothing: a section, or
-    /// `status` behind a word of an item or of a title of the checkpoint. What they say is carried
-    /// out in any case.
+    /// Refuses the name of a section about which Modified and Status Transitions say nothing, and
+    /// `status` where there are no transitions. What they say is carried out in any case.
     fn expect_about(&self, base: &Document, line: usize, what: &str) -> Result<()> {
-        let ends = ["status transitions", "status", "states"];
-        if let Some(words) = ends.iter().find_map(|end| what.strip_suffix(end)) {
-            let has = |text: &str| normal(text).contains(words.trim());
-            let mut items = self.transitions.iter();
-            let titles = base.blocks().iter().filter_map(|block| block.kind.titles());
-            if items.any(|change| has(&change.item))
-                || !self.transitions.is_empty() && titles.flatten().any(|title| has(title))
-            {
-                return Ok(());
-            }
-        }
-        let found = base.named(what).next();
-        let is_about = found.is_some_and(|section| {
-            let title = normal(&section.title);
-            let first = |change: &Change| {
-                normal(change.item.split(" / ").next().unwrap_or_default()) == title
-            };
-            let inside = |change: &Change| {
-                let mut blocks = base.blocks_of(section).iter();
-                blocks.any(|block| state_at(base, block, &change.item).is_some())
-            };
-            self.modified.iter().any(|row| first(&row.change))
-                || self.transitions.iter().any(inside)
-        });
-        if is_about {
+        let first = |row: &Modification| row.change.item.split(" / ").next().map(normal);
+        let has_rows = self.modified.iter().any(|row| first(row).as_deref() == Some(what));
+        let blocks = base.named(what).next().map_or(&[][..], |section| base.blocks_of(section));
+        let is_state = ["status", "states", "transitions"].iter().any(|end| what.ends_with(end));
+        let is_here = |change: &Change| {
+            is_state || blocks.iter().any(|block| state_at(base, block, &change.item).is_some())
+        };
+        if has_rows || self.transitions.iter().any(is_here) {
             return Ok(());
         }
         let expected = format!("a row of Modified or Status Transitions about {what:?}");
         Err(Error::unmet(line, expected, "none"))
     }
-}
-
-/// Entries for the section that an instruction names, unless their label names another one.
-fn directed(
-    base: &Document,
-    line: usize,
-    place: &Section,
-    parts: Vec<Part>,
-    state: Option<&String>,
-) -> Result<Vec<Addition>> {
-    for part in &parts {
-        let named = base.named(part.label.as_deref().unwrap_or_default()).next();
-        if let Some(other) = named.filter(|other| other.title != place.title) {
-            let line_of = part.lines.first().unwrap_or(&part.line);
-            let expected = format!("{:?}, the label over line {line_of}", other.title);
-            return Err(Error::unmet(line, expected, format_args!("{:?}", place.title)));
-        }
-    }
-    let place = || Some(place.title.clone());
-    let of = |part| Addition { part, place: place(), state: state.cloned() };
-    Ok(parts.into_iter().map(of).collect())
 }
 
 /// Whether an entry says these words, or is about them: for a row, has a cell that says them.

@@ -7,7 +7,6 @@ use super::{
     document::{Document, Section},
     edit::Edit,
     exact::Step,
-    front_matter,
     full_state::Checkpoint,
     instructions::Instructions,
     lint::DocumentKind,
@@ -79,8 +78,7 @@ impl Preview {
     pub fn into_result(self) -> Result<Checkpoint> {
         match (self.refusals.into_iter().next(), self.after) {
             (None, Some(after)) => Ok(after),
-            (Some(error), _) => Err(error),
-            (None, None) => Err(Error::new(ErrorKind::Instruction, "nothing can be carried out")),
+            (error, _) => Err(error.unwrap_or_else(|| Error::missing(1, "a delta"))),
         }
     }
 
@@ -146,19 +144,21 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
             Err(error) => Preview::refused(vec![error]),
         };
     }
-    let mut plan = Plan::of(delta, &instructions, base);
-    if let Err(error) = expect_little_work(base, delta, &plan, &instructions) {
+    let mut plan = Plan::declared(delta);
+    let steps = plan.count() + instructions.orders.len();
+    if let Err(error) = expect_little_work(base, delta, steps) {
         return Preview::refused(vec![error]);
     }
     let unfit = expect_header(checkpoint, delta).err().or(unfit);
     let unfit = unfit.or_else(|| expect_changes(delta, has_instructions).err());
     let is_unfit = unfit.is_some() || MisplacedHeader::of(delta.document()).is_some();
+    let directed = plan.direct_all(&instructions, base);
     let unread = delta.unread().into_iter().map(|(_, error)| error);
     let mut run = Run {
         base,
         document: base.clone(),
         effects: Vec::new(),
-        refusals: unfit.into_iter().chain(unread).chain(plan.refusals.drain(..)).collect(),
+        refusals: unfit.into_iter().chain(unread).chain(directed).collect(),
     };
     run.all(&plan);
     run.header(checkpoint, delta, names_parent);
@@ -168,13 +168,7 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
 }
 
 /// Refuses a delta that it would take too long to carry out.
-fn expect_little_work(
-    base: &Document,
-    delta: &CheckpointDelta,
-    plan: &Plan,
-    instructions: &Instructions,
-) -> Result<()> {
-    let steps = plan.count() + instructions.orders.len();
+fn expect_little_work(base: &Document, delta: &CheckpointDelta, steps: usize) -> Result<()> {
     let bytes = base.text().len() + delta.text().len();
     if steps.saturating_mul(bytes) <= MOST_READ {
         return Ok(());
@@ -188,22 +182,15 @@ fn expect_little_work(
 /// Refuses a checkpoint whose header nothing reads: its id and time would stay what they were.
 fn expect_header(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Result<()> {
     let document = checkpoint.document();
-    let misplaced = MisplacedHeader::of(document);
-    let misplaced = misplaced.filter(|found| found.kind == DocumentKind::Checkpoint);
-    let is_open = document.front_matter().is_none() && front_matter::opens(&document.lines);
-    let (wrong, expected) = match misplaced {
-        Some(found) => {
-            let wrong = format!("line {} of the checkpoint: {}", found.line, found.message());
-            (wrong, found.expected())
-        }
-        None if is_open => {
-            let wrong = "the front matter of the checkpoint has no end";
-            (wrong.to_owned(), "a line `---` after its fields".to_owned())
-        }
-        None => return Ok(()),
-    };
+    let found = MisplacedHeader::of(document);
+    let is_delta = found.is_some_and(|found| found.kind == DocumentKind::Delta);
+    let mut faults = header_faults(document).into_iter().filter(|_| !is_delta);
+    let has_none = |code| matches!(code, "front-matter-open" | "front-matter-place");
+    let Some((_, error)) = faults.find(|(code, _)| has_none(*code)) else { return Ok(()) };
     let line = delta.document().front_matter().and_then(|front| front.field("from"));
-    Err(Error::wrong(line.map_or(1, |from| from.line + 1), wrong, expected))
+    let at = error.place().line.unwrap_or(1);
+    let message = format!("line {at} of the checkpoint: {}", error.message());
+    Err(Error::refused(line.map_or(1, |from| from.line + 1), message))
 }
 
 /// Refuses a document that has no place for changes.
@@ -327,13 +314,7 @@ fn added(document: &Document, addition: &Addition, line: usize) -> Result<Docume
     };
     if title.is_empty() {
         let expected = "the name of a section over what is added";
-        let count = part.entries.len();
-        let entries = if count == 1 { "entry" } else { "entries" };
-        return Err(Error::unmet(
-            line,
-            expected,
-            format_args!("{count} {entries} without a label"),
-        ));
+        return Err(Error::unmet(line, expected, "entries without a label"));
     }
     let mut document = document.clone();
     if document.named(title).next().is_none() {
@@ -383,20 +364,12 @@ fn effect(line: usize, before: &Document, after: &Document) -> Option<Effect> {
     let head = (0..least).take_while(|at| old.get(*at) == new.get(*at)).count();
     let is_same = |at: &usize| old.get(old.len() - 1 - at) == new.get(new.len() - 1 - at);
     let tail = (0..least - head).take_while(is_same).count();
-    if head + tail == old.len() && old.len() == new.len() {
-        return None;
-    }
-    let filled = |of: &Document| -> Vec<usize> {
-        let is_filled = |at: &usize| !of.lines.get(*at).trim().is_empty();
-        (head..of.line_count() - tail).filter(is_filled).collect()
+    let (gone, come) = (old.len() - head - tail, new.len() - head - tail);
+    let section = match come {
+        0 => before.title_at((head + gone).saturating_sub(1)),
+        _ => after.title_at(head + come - 1),
     };
-    let (gone, come) = (filled(before), filled(after));
-    let section = match (gone.first(), come.first()) {
-        (Some(at), _) => title_at(before, *at),
-        (None, at) => title_at(after, at.copied().unwrap_or(head)),
-    };
-    let (gone, come) = (gone.len(), come.len());
-    Some(Effect { line, section, gone, come })
+    (gone + come > 0).then(|| Effect { line, section: section.to_owned(), gone, come })
 }
 
 /// What exact instructions did: each step, or the whole checkpoint at once.
@@ -405,18 +378,13 @@ fn effects_of(before: &Document, after: &Document, instructions: &Instructions) 
         return effect(*line, before, after).into_iter().collect();
     }
     let of = |(line, step): &(usize, Step)| {
-        let (at, gone, come) = match step {
-            Step::Replace { at, old, new } => (at.start, old.len(), new.len()),
-            Step::Remove { at, old } => (at.start, old.len(), 0),
-            Step::Add { at, new } => (at.saturating_sub(1), 0, new.len()),
-            Step::Move { from, .. } => (from.start, from.len(), from.len()),
+        let (gone, come) = match step.taken.len() {
+            moved if step.is_move() => (moved, moved),
+            _ => (step.old.len(), step.new.len()),
         };
-        Effect { line: *line, section: title_at(before, at), gone, come }
+        let is_added = step.taken.is_empty();
+        let at = if is_added { step.place.saturating_sub(1) } else { step.taken.start };
+        Effect { line: *line, section: before.title_at(at).to_owned(), gone, come }
     };
     instructions.steps.iter().map(of).collect()
-}
-
-fn title_at(document: &Document, line: usize) -> String {
-    let section = document.section_at(line).and_then(|index| document.sections().get(index));
-    section.map_or_else(|| "front matter".to_owned(), |section| section.title.clone())
 }

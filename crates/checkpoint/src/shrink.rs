@@ -1,4 +1,7 @@
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use super::{
     blocks::{Block, BlockKind},
@@ -45,10 +48,26 @@ struct Candidate {
     stand_in: Option<StandIn>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum StandIn {
     Steps,
     Files { columns: usize, status: Option<usize> },
+}
+
+impl StandIn {
+    /// The line that stands for so many.
+    fn line(self, count: usize) -> String {
+        let plural = if count == 1 { "" } else { "s" };
+        let Self::Files { columns, status } = self else {
+            return format!("- {count} earlier step{plural} → summarised");
+        };
+        let cell = |at| match at {
+            0 => format!("{count} file{plural}"),
+            at if Some(at) == status => "summarised".to_owned(),
+            _ => String::new(),
+        };
+        table::row((0..columns).map(cell))
+    }
 }
 
 /// The checkpoint in at most `tokens` tokens by `counter`.
@@ -134,70 +153,69 @@ fn too_large(
 /// What may go, the first to go first.
 fn candidates(document: &Document) -> Vec<Candidate> {
     let mut found = Vec::new();
-    let blocks = |kind: SectionKind| -> Vec<(&Section, &Block)> {
-        let sections = document.sections().iter().enumerate();
-        let own = sections.filter(|(index, _)| {
-            document.kind_around(*index) == Some(kind) && inline_of(document, *index).is_none()
-        });
-        let of =
-            |(_, section)| document.blocks_of(section).iter().map(move |block| (section, block));
-        own.flat_map(of).collect()
+    let blocks = |kind: SectionKind,
+                  is_wanted: fn(&BlockKind) -> bool|
+     -> Vec<(&Section, &Block)> {
+        let own = sections_of(document, kind);
+        let of = |section| document.blocks_of(section).iter().map(move |block| (section, block));
+        own.flat_map(of).filter(|(_, block)| is_wanted(&block.kind)).collect()
     };
-    let is_item =
-        |(_, block): &&(&Section, &Block)| matches!(block.kind, BlockKind::ListItem { .. });
-    let steps: Vec<_> = blocks(SectionKind::PlayByPlay).iter().filter(is_item).copied().collect();
+    let is_row = |kind: &BlockKind| kind.row().is_some();
+    let steps = blocks(SectionKind::PlayByPlay, |kind| matches!(kind, BlockKind::ListItem { .. }));
+    let rows = blocks(SectionKind::ArtifactTrail, is_row);
+    let crumbs = blocks(SectionKind::Breadcrumbs, is_row);
+    let files = rows.first().map(|(_, row)| files_under(document, row));
     let older = steps.len().saturating_sub(NEWEST_STEPS);
-    add(&mut found, steps.get(..older).unwrap_or_default(), Some(StandIn::Steps));
-    let files = blocks(SectionKind::ArtifactTrail);
-    let rows: Vec<_> =
-        files.iter().filter(|(_, block)| block.kind.row().is_some()).copied().collect();
-    let stand_in = rows.first().and_then(|(_, block)| row_stand_in(document, block));
-    let finished: Vec<_> =
-        rows.iter().filter(|(_, row)| is_finished(document, row)).copied().collect();
-    add(&mut found, &finished, stand_in);
-    let crumbs = blocks(SectionKind::Breadcrumbs);
-    let crumbs: Vec<_> =
-        crumbs.into_iter().filter(|(_, block)| block.kind.row().is_some()).collect();
-    add(&mut found, &crumbs, None);
+    let but_last = steps.len().saturating_sub(1);
+    add(&mut found, steps.iter().take(older), Some(StandIn::Steps));
+    add(&mut found, rows.iter().filter(|(_, row)| is_finished(document, row)), files);
+    add(&mut found, crumbs.iter(), None);
     found.extend(sections_to_drop(document));
-    add(
-        &mut found,
-        steps.get(..steps.len().saturating_sub(1)).unwrap_or_default(),
-        Some(StandIn::Steps),
-    );
-    add(&mut found, &rows, stand_in);
+    add(&mut found, steps.iter().take(but_last), Some(StandIn::Steps));
+    add(&mut found, rows.iter(), files);
     for kind in [SectionKind::TechnicalContext, SectionKind::UserRules] {
         found.extend(parts_of(document, kind).into_iter().rev());
     }
     found
 }
 
+/// The sections of a kind with those inside of them that the format does not name, but for those of
+/// inline deltas.
+fn sections_of(document: &Document, kind: SectionKind) -> impl Iterator<Item = &Section> {
+    let sections = document.sections().iter().enumerate();
+    let own = sections.filter(move |(index, _)| {
+        document.kind_around(*index) == Some(kind) && !is_inline(document, *index)
+    });
+    own.map(|(_, section)| section)
+}
+
+/// Whether a section is an inline delta, or inside of one.
+fn is_inline(document: &Document, index: usize) -> bool {
+    document.around(index).any(|section| inline_time(section).is_some())
+}
+
 /// The blocks of a section, and the sections inside of it that the format does not name.
 fn parts_of(document: &Document, kind: SectionKind) -> Vec<Candidate> {
     let mut parts = Vec::new();
-    for (index, section) in document.sections().iter().enumerate() {
-        if document.kind_around(index) != Some(kind) || inline_of(document, index).is_some() {
-            continue;
-        }
-        let part = |lines: Range<usize>| Candidate {
-            section: section.title.clone(),
-            lines: without_blank_end(document, lines),
-            stand_in: None,
-        };
+    for section in sections_of(document, kind) {
         if section.kind().is_some() {
             let blocks = document.blocks_of(section).iter();
-            parts.extend(blocks.map(|block| part(block.lines.clone())));
+            parts.extend(blocks.map(|block| whole(document, section, block.lines.clone())));
         } else {
-            parts.push(part(section.lines.clone()));
+            parts.push(whole(document, section, section.lines.clone()));
         }
     }
     parts
 }
 
 /// Adds the blocks that are not there yet.
-fn add(found: &mut Vec<Candidate>, blocks: &[(&Section, &Block)], stand_in: Option<StandIn>) {
+fn add<'d>(
+    found: &mut Vec<Candidate>,
+    blocks: impl Iterator<Item = &'d (&'d Section, &'d Block)>,
+    stand_in: Option<StandIn>,
+) {
     let taken: HashSet<usize> = found.iter().map(|candidate| candidate.lines.start).collect();
-    let open = blocks.iter().filter(|(_, block)| !taken.contains(&block.lines.start));
+    let open = blocks.filter(|(_, block)| !taken.contains(&block.lines.start));
     found.extend(open.map(|(section, block)| Candidate {
         section: section.title.clone(),
         lines: block.lines.clone(),
@@ -205,45 +223,32 @@ fn add(found: &mut Vec<Candidate>, blocks: &[(&Section, &Block)], stand_in: Opti
     }));
 }
 
-/// The inline delta that a section belongs to.
-fn inline_of(document: &Document, index: usize) -> Option<usize> {
-    let mut at = Some(index);
-    while let Some((index, section)) =
-        at.and_then(|index| Some((index, document.sections().get(index)?)))
-    {
-        if inline_time(section).is_some() {
-            return Some(index);
-        }
-        at = section.parent;
-    }
-    None
-}
-
 /// The inline deltas, then the sections that the format does not name, without what is inside of
 /// them and is named.
 fn sections_to_drop(document: &Document) -> Vec<Candidate> {
-    let sections = document.sections().iter().enumerate();
     let (mut deltas, mut others) = (Vec::new(), Vec::new());
-    for (index, section) in sections {
-        let candidate = |lines: Range<usize>| Candidate {
-            section: section.title.clone(),
-            lines: without_blank_end(document, lines),
-            stand_in: None,
-        };
-        match inline_of(document, index) {
-            Some(delta) if delta == index => {
-                deltas.push(candidate(section.lines.start..section.end));
+    for (index, section) in document.sections().iter().enumerate() {
+        let first = document.blocks_of(section).first().map(|block| block.lines.start);
+        let start = if section.level == 0 { first } else { Some(section.lines.start) };
+        if is_inline(document, index) {
+            if inline_time(section).is_some() {
+                deltas.push(whole(document, section, section.lines.start..section.end));
             }
-            None if document.kind_around(index).is_none() && section.level != 1 => {
-                let first = document.blocks_of(section).first().map(|block| block.lines.start);
-                let start = if section.level == 0 { first } else { Some(section.lines.start) };
-                others.extend(start.map(|start| candidate(start..section.lines.end)));
-            }
-            _ => {}
+        } else if let Some(start) = start
+            && document.kind_around(index).is_none()
+            && section.level != 1
+        {
+            others.push(whole(document, section, start..section.lines.end));
         }
     }
     deltas.append(&mut others);
     deltas
+}
+
+/// Lines that go without a stand-in, and without the empty ones at their end.
+fn whole(document: &Document, section: &Section, lines: Range<usize>) -> Candidate {
+    let lines = without_blank_end(document, lines);
+    Candidate { section: section.title.clone(), lines, stand_in: None }
 }
 
 fn without_blank_end(document: &Document, mut lines: Range<usize>) -> Range<usize> {
@@ -253,19 +258,19 @@ fn without_blank_end(document: &Document, mut lines: Range<usize>) -> Range<usiz
     lines
 }
 
-fn row_stand_in(document: &Document, row: &Block) -> Option<StandIn> {
-    let BlockKind::TableRow { head, .. } = row.kind else { return None };
-    let BlockKind::TableHead { cells } = &document.blocks().get(head)?.kind else { return None };
-    let status = cells.iter().position(|title| is_status(title));
-    Some(StandIn::Files { columns: cells.len(), status })
+/// What stands in for rows of a table.
+fn files_under(document: &Document, row: &Block) -> StandIn {
+    let titles = document.titles_over(row);
+    StandIn::Files {
+        columns: titles.len(),
+        status: titles.iter().position(|title| is_status(title)),
+    }
 }
 
 /// Whether nothing more happens to what a row is about.
 fn is_finished(document: &Document, row: &Block) -> bool {
-    let Some(StandIn::Files { status: Some(status), .. }) = row_stand_in(document, row) else {
-        return false;
-    };
-    let state = row.kind.row().and_then(|cells| cells.get(status)).map(|state| normal(state));
+    let status = document.titles_over(row).iter().position(|title| is_status(title));
+    let state = status.and_then(|status| row.kind.row()?.get(status)).map(|state| normal(state));
     let ends =
         ["closed", "done", "complete", "deleted", "removed", "moved", "resolved", "finished"];
     state.is_some_and(|state| ends.iter().any(|end| state.contains(end)))
@@ -273,46 +278,21 @@ fn is_finished(document: &Document, row: &Block) -> bool {
 
 /// The edits that take candidates away.
 fn edits(candidates: &[Candidate]) -> Vec<Edit> {
-    let mut edits: Vec<Edit> = Vec::new();
-    let mut counts: Vec<(StandIn, &str, usize, usize)> = Vec::new();
-    for candidate in candidates {
-        if let Some(stand_in) = candidate.stand_in {
-            let known = counts
-                .iter_mut()
-                .find(|(kind, section, ..)| *kind == stand_in && *section == candidate.section);
-            match known {
-                Some((_, _, count, first)) => {
-                    *count += 1;
-                    *first = (*first).min(candidate.lines.start);
-                }
-                None => counts.push((stand_in, &candidate.section, 1, candidate.lines.start)),
-            }
-        }
-        edits.push(Edit::remove(candidate.lines.clone()));
-    }
-    for (stand_in, _, count, first) in counts {
-        let line = match stand_in {
-            StandIn::Steps => {
-                format!("- {count} earlier {} → summarised", plural(count, "step"))
-            }
-            StandIn::Files { columns, status } => {
-                let mut cells = vec![String::new(); columns];
-                if let Some(status) = status.and_then(|at| cells.get_mut(at)) {
-                    "summarised".clone_into(status);
-                }
-                if let Some(name) = cells.first_mut() {
-                    *name = format!("{count} {}", plural(count, "file"));
-                }
-                table::row(cells)
-            }
-        };
-        if let Some(edit) = edits.iter_mut().find(|edit| edit.at.start == first) {
-            edit.lines = vec![line];
+    // How many of a section one line stands for, and where the first of them is.
+    let mut counts: HashMap<(&str, StandIn), (usize, usize)> = HashMap::new();
+    for Candidate { section, lines, stand_in } in candidates {
+        if let Some(stand_in) = *stand_in {
+            let (count, first) = counts.entry((section, stand_in)).or_insert((0, lines.start));
+            (*count, *first) = (*count + 1, lines.start.min(*first));
         }
     }
-    edits
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+    let line = |((_, stand_in), (count, first)): ((&str, StandIn), (usize, usize))| {
+        (first, stand_in.line(count))
+    };
+    let mut stand_ins: HashMap<usize, String> = counts.into_iter().map(line).collect();
+    let edit = |candidate: &Candidate| {
+        let line = stand_ins.remove(&candidate.lines.start);
+        Edit::replace(candidate.lines.clone(), line.into_iter().collect())
+    };
+    candidates.iter().map(edit).collect()
 }

@@ -21,13 +21,8 @@ use crate::tokens::TokenCounter;
 /// # Ok::<(), afterimage_checkpoint::Error>(())
 /// ```
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TriggerPolicy {
-    /// Whether each new checkpoint asks for a delta. True by default.
-    pub at_checkpoints: bool,
-    /// Whether a change of Problem, Session Intent or Decisions does. True by default.
-    pub at_decisions: bool,
     /// The share of the tokens that may change, from 0 to 1: those of the lines that went or came,
     /// of those of the checkpoint before. A quarter by default.
     pub token_share: f64,
@@ -61,7 +56,7 @@ pub enum Trigger {
 
 impl Default for TriggerPolicy {
     fn default() -> Self {
-        Self { at_checkpoints: true, at_decisions: true, token_share: 0.25, section_share: 0.5 }
+        Self { token_share: 0.25, section_share: 0.5 }
     }
 }
 
@@ -83,11 +78,11 @@ impl TriggerPolicy {
     ) -> Option<Trigger> {
         match occasion {
             Occasion::Audit => return Some(Trigger::AuditRequired),
-            Occasion::Checkpoint if self.at_checkpoints => return Some(Trigger::CheckpointMade),
-            Occasion::Checkpoint | Occasion::Work => {}
+            Occasion::Checkpoint => return Some(Trigger::CheckpointMade),
+            Occasion::Work => {}
         }
         let direction = [SectionKind::Problem, SectionKind::SessionIntent, SectionKind::Decisions];
-        if self.at_decisions && direction.iter().any(|kind| last.body(*kind) != now.body(*kind)) {
+        if direction.iter().any(|kind| last.body(*kind) != now.body(*kind)) {
             return Some(Trigger::DirectionChanged);
         }
         let (old, new) = (&last.document().lines, &now.document().lines);
@@ -105,16 +100,12 @@ impl TriggerPolicy {
 fn changed_sections(last: &Checkpoint, now: &Checkpoint) -> f64 {
     let bodies = |checkpoint: &Checkpoint| -> HashSet<(String, String)> {
         let document = checkpoint.document();
-        let body = |section| (normal(&document.path_of(section)), section);
-        (0..document.sections().len())
-            .map(body)
-            .filter_map(|(path, index)| {
-                Some((path, document.body_of(document.sections().get(index)?)))
-            })
-            .collect()
+        let sections = document.sections().iter().enumerate();
+        let body = |(at, section)| (normal(&document.path_of(at)), document.body_of(section));
+        sections.map(body).collect()
     };
     let (old, new) = (bodies(last), bodies(now));
-    let changed = old.iter().filter(|section| !new.contains(section)).count();
+    let changed = old.difference(&new).count();
     let known: HashSet<&String> = old.iter().map(|(path, _)| path).collect();
     let come = new.iter().filter(|(path, _)| !known.contains(path)).count();
     share(changed + come, old.len() + come)

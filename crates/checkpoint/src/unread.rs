@@ -36,9 +36,6 @@ pub(super) fn is_nothing(text: &str) -> bool {
         || matches!(name.as_str(), "none" | "nothing" | "n/a" | "no changes" | "no change")
 }
 
-/// What `diff` writes in the place of a table.
-const NOTES: [&str; 2] = [super::diff::STATES_BELOW, super::diff::LINES_BELOW];
-
 /// What a section of a delta is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -84,11 +81,11 @@ pub(super) fn header_faults(document: &Document) -> Vec<Fault> {
             return vec![("front-matter-open", error)];
         }
         let misplaced = MisplacedHeader::of(document);
-        let fault = misplaced.map(|misplaced| ("front-matter-place", misplaced.refusal()));
+        let fault = misplaced.map(|misplaced| ("front-matter-place", misplaced.error));
         return fault.into_iter().collect();
     };
     let mut seen = BTreeSet::new();
-    let twice = front.fields().iter().filter(|field| !seen.insert(field.key.as_str()));
+    let twice = front.fields.iter().filter(|field| !seen.insert(field.key.as_str()));
     let twice = twice.map(|field| {
         let expected = format!("one field `{}`", field.key);
         ("duplicate-field", Error::unmet(field.line + 1, expected, "a second one"))
@@ -163,7 +160,7 @@ impl CheckpointDelta {
                 [item, _, _] if !item.is_empty() => return None,
                 _ => "three cells and a name in the first",
             },
-            _ if is_text && (is_nothing(&text) || NOTES.contains(&text.trim())) => return None,
+            _ if is_text && is_nothing(&text) => return None,
             (Role::Rows, BlockKind::Paragraph) if first.starts_with('|') => {
                 "a table: titles, a line `|---|` for each, and rows"
             }
@@ -185,12 +182,11 @@ impl CheckpointDelta {
     fn labels_alone(&self) -> Vec<Error> {
         let mut found = Vec::new();
         for parts in [self.added(), self.removed()] {
-            let alone = |(_, part): &(usize, &super::Part)| part.entries.is_empty();
-            for (index, part) in parts.iter().enumerate().filter(alone) {
-                let text = self.document().line(part.line).trim();
-                let leads = !text.starts_with("**") && index + 1 < parts.len();
+            for (part, next) in parts.iter().zip(1..) {
+                let is_bold = self.document().line(part.line).trim().starts_with("**");
+                let leads = !is_bold && next < parts.len() || part.columns.is_some();
                 let label = part.label.as_deref().unwrap_or_default();
-                if !leads && part.columns.is_none() && !label.ends_with(')') {
+                if part.entries.is_empty() && !leads && !label.ends_with(')') {
                     let expected = format!("entries below {label:?}");
                     found.push(Error::unmet(part.line, expected, "none"));
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{History, ends};
+use super::{History, ends, reached};
 use crate::{
     algebra::{invert, validate},
     apply::apply,
@@ -51,11 +51,7 @@ impl History {
         for (ends, holds) in deltas.filter_map(|((_, delta), holds)| Some((ends(delta)?, *holds))) {
             *links.entry(ends).or_default() |= holds;
         }
-        let parents = self
-            .checkpoints
-            .iter()
-            .filter_map(|(_, checkpoint)| Some((checkpoint.parent()?, checkpoint.id()?)));
-        for ends in parents {
+        for ends in self.parents() {
             // A delta between the two knows better than the header.
             links.entry(ends).or_insert(true);
         }
@@ -63,12 +59,8 @@ impl History {
         for ((from, to), _) in links.into_iter().filter(|(_, holds)| *holds) {
             before.entry(to).or_default().push(from);
         }
-        let mut open: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
-        let mut covered: HashSet<&str> = open.iter().copied().collect();
-        while let Some(at) = open.pop() {
-            let before = before.get(at).into_iter().flatten();
-            open.extend(before.filter(|from| covered.insert(from)));
-        }
-        covered
+        reached(self.by_id.keys().map(String::as_str), |at| {
+            before.get(at).cloned().unwrap_or_default()
+        })
     }
 }

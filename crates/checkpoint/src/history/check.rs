@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{History, Problem, ProblemKind, ends};
+use super::{History, Problem, ProblemKind, ends, not_read, reached};
 use crate::{
     algebra::{leads_back, validate},
     full_state::Checkpoint,
-    misplaced::MisplacedHeader,
     timestamp::{Time, time},
 };
 
@@ -40,10 +39,8 @@ impl History {
         }
         for (name, delta) in &self.deltas {
             if ends(delta).is_none() {
-                let message = MisplacedHeader::of(delta.document()).map_or_else(
-                    || "the front matter does not say what the delta is from and to".to_owned(),
-                    |misplaced| misplaced.message(),
-                );
+                let otherwise = "the front matter does not say what the delta is from and to";
+                let message = not_read(delta.document(), otherwise);
                 problems.push(problem(ProblemKind::Unnamed, Some(name), message));
             }
         }
@@ -127,27 +124,19 @@ impl History {
         for step in self.steps().into_values().flatten() {
             after.entry(step.from).or_default().push(step.to);
         }
-        let mut open: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
-        let mut reachable: HashSet<&str> = open.iter().copied().collect();
-        while let Some(at) = open.pop() {
-            let after = after.get(at).into_iter().flatten();
-            open.extend(after.filter(|to| reachable.insert(to)));
-        }
-        reachable
+        let after = |at| after.get(at).cloned().unwrap_or_default();
+        reached(self.by_id.keys().map(String::as_str), after)
     }
 
     /// The first file that names each id as what comes before or after it.
     fn files_that_name(&self) -> HashMap<&str, &str> {
         let mut files = HashMap::new();
-        for (name, delta) in &self.deltas {
-            for id in ends(delta).into_iter().flat_map(|(from, to)| [from, to]) {
-                files.entry(id).or_insert(name.as_str());
-            }
-        }
-        for (name, child) in &self.checkpoints {
-            if let Some(parent) = child.parent() {
-                files.entry(parent).or_insert(name.as_str());
-            }
+        let deltas = self.deltas.iter().filter_map(|(name, delta)| Some((name, ends(delta)?)));
+        let deltas = deltas.flat_map(|(name, (from, to))| [(from, name), (to, name)]);
+        let checkpoints = self.checkpoints.iter();
+        let parents = checkpoints.filter_map(|(name, child)| Some((child.parent()?, name)));
+        for (id, name) in deltas.chain(parents) {
+            files.entry(id).or_insert(name.as_str());
         }
         files
     }
@@ -163,6 +152,7 @@ impl History {
                 beside.entry(to).or_default().push(from);
             }
         }
+        let beside = |at| beside.get(at).cloned().unwrap_or_default();
         let mut chain_of: HashMap<&str, usize> = HashMap::new();
         let mut chains: Vec<(&str, &str)> = Vec::new();
         for id in self.order.iter().map(String::as_str) {
@@ -170,15 +160,8 @@ impl History {
                 chain.1 = id;
                 continue;
             }
-            let mut open = vec![id];
-            chain_of.insert(id, chains.len());
-            while let Some(at) = open.pop() {
-                for other in beside.get(at).into_iter().flatten() {
-                    if chain_of.insert(other, chains.len()).is_none() {
-                        open.push(other);
-                    }
-                }
-            }
+            let linked = reached(std::iter::once(id), beside);
+            chain_of.extend(linked.into_iter().map(|id| (id, chains.len())));
             chains.push((id, id));
         }
         chains

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Diagnostic, Findings};
+use super::{Diagnostic, Findings, Severity};
 use crate::{
     document::{Document, Section},
     full_state::inline_time,
@@ -9,23 +9,12 @@ use crate::{
     unread::header_faults,
 };
 
-/// Sections without which nobody can go on.
-const REQUIRED: [SectionKind; 6] = [
-    SectionKind::Problem,
-    SectionKind::SessionIntent,
-    SectionKind::EssentialInformation,
-    SectionKind::Decisions,
-    SectionKind::CurrentState,
-    SectionKind::NextActions,
-];
-
-/// Sections that the format recommends.
-const RECOMMENDED: [SectionKind; 4] = [
-    SectionKind::TechnicalContext,
-    SectionKind::PlayByPlay,
-    SectionKind::ArtifactTrail,
-    SectionKind::UserRules,
-];
+/// Whether nobody can go on without a section. The format recommends all others but Breadcrumbs.
+fn is_required(kind: SectionKind) -> bool {
+    use SectionKind as Kind;
+    matches!(kind, Kind::Problem | Kind::SessionIntent | Kind::EssentialInformation)
+        || matches!(kind, Kind::Decisions | Kind::CurrentState | Kind::NextActions)
+}
 
 /// Every finding of a checkpoint, in the order of the text. O(document).
 pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
@@ -47,10 +36,7 @@ fn header(findings: &mut Findings<'_>) {
         return;
     }
     findings.required("missing-checkpoint", "checkpoint", "ID");
-    if let Some(text) = findings.required("missing-created", "created", "TIME in ISO 8601") {
-        let place = findings.value("created");
-        findings.time("created-not-a-time", text, place);
-    }
+    findings.created();
     let document = findings.document;
     let front = document.front_matter();
     if let Some(text) = front.and_then(|front| front.get("last_delta")) {
@@ -61,18 +47,13 @@ fn header(findings: &mut Findings<'_>) {
 
 fn sections(findings: &mut Findings<'_>) {
     let document = findings.document;
-    let named =
-        || document.sections().iter().filter_map(|section| Some((section.kind()?, section)));
-    let known = || named().filter(|(kind, section)| is_of(document, section, *kind));
-    let present: BTreeSet<SectionKind> = known().map(|(kind, _)| kind).collect();
-    for kind in REQUIRED.into_iter().chain(RECOMMENDED) {
-        if present.contains(&kind) {
-            continue;
-        }
+    let present: BTreeSet<SectionKind> = known(document).map(|(kind, _)| kind).collect();
+    let missing = SectionKind::ALL.into_iter().filter(|kind| !present.contains(kind));
+    for kind in missing.filter(|kind| *kind != SectionKind::Breadcrumbs) {
         let message = format!("there is no section {}", kind.title());
         let heading = format!("a heading `{} {}`", "#".repeat(kind.level().into()), kind.title());
         let place = findings.end();
-        if REQUIRED.contains(&kind) {
+        if is_required(kind) {
             findings.error("missing-section", place, message, heading);
         } else {
             findings.warning("recommended-section", place, message, heading);
@@ -80,7 +61,7 @@ fn sections(findings: &mut Findings<'_>) {
     }
     let mut last: Option<(SectionKind, &str)> = None;
     let mut seen = BTreeSet::new();
-    for (kind, section) in known() {
+    for (kind, section) in known(document) {
         let place = findings.line(section.line());
         if !seen.insert(kind) {
             let message = format!("{} is there twice", kind.title());
@@ -100,46 +81,29 @@ fn sections(findings: &mut Findings<'_>) {
         }
         let body = document.content_of(section);
         let is_empty = body.trim().is_empty() && kind != SectionKind::EssentialInformation;
-        if is_empty && REQUIRED.contains(&kind) {
+        if is_empty && is_required(kind) {
             let message = format!("{} says nothing", kind.title());
             findings.warning("empty-section", place, message, "at least one line");
         }
     }
 }
 
-/// Whether a section is that of the format, and none of an inline delta.
-fn is_of(document: &Document, section: &Section, kind: SectionKind) -> bool {
-    let mut parent = section.parent.and_then(|index| document.sections().get(index));
-    while let Some(outer) = parent {
-        if inline_time(outer).is_some() {
-            return false;
-        }
-        parent = outer.parent.and_then(|index| document.sections().get(index));
-    }
-    section.kind() == Some(kind)
+/// The sections of the format, but for those of inline deltas.
+fn known(document: &Document) -> impl Iterator<Item = (SectionKind, &Section)> {
+    let sections = document.sections().iter().enumerate();
+    sections.filter_map(|(index, section)| {
+        let is_inline = document.around(index).any(|outer| inline_time(outer).is_some());
+        section.kind().filter(|_| !is_inline).map(|kind| (kind, section))
+    })
 }
 
 fn tables(findings: &mut Findings<'_>) {
     findings.rows();
     let document = findings.document;
-    for section in document.sections() {
-        let Some(kind) = section.kind().filter(|kind| is_of(document, section, *kind)) else {
-            continue;
-        };
-        let Some(columns) = kind.columns() else { continue };
-        let columns: Vec<[&str; 1]> = columns.into_iter().map(|title| [title]).collect();
-        let columns: Vec<&[&str]> = columns.iter().map(<[&str; 1]>::as_slice).collect();
-        findings.columns(section, &columns);
-        if !findings.has_table(section) && !document.blocks_of(section).is_empty() {
-            let place = findings.line(section.line());
-            let names: Vec<&str> =
-                columns.iter().filter_map(|names| names.first().copied()).collect();
-            findings.warning(
-                "expected-table",
-                place,
-                format!("{} has no table", kind.title()),
-                format!("a table with the columns {}", names.join(", ")),
-            );
+    for (kind, section) in known(document) {
+        let Some([one, two, three]) = kind.columns() else { continue };
+        if !document.blocks_of(section).is_empty() {
+            findings.table(section, &[&[one], &[two], &[three]], Severity::Warning);
         }
     }
 }
@@ -149,48 +113,33 @@ fn inline_deltas(findings: &mut Findings<'_>) {
     let mut latest = None;
     for (index, section) in document.sections().iter().enumerate() {
         let Some(text) = inline_time(section) else { continue };
-        let (line, column, length) = findings.line(section.line());
-        let at = document.line(line).find(text).unwrap_or(0);
-        let place =
-            if text.is_empty() { (line, column, length) } else { (line, at + 1, text.len()) };
+        let place = findings.line(section.line());
         findings.time("inline-delta-time", text, place);
         latest = time(text).map(Time::approximate).max(latest);
-        let inside = document.sections_in(index).filter(|inner| inner.parent == Some(index));
-        for inner in inside {
-            match normal(&inner.title).as_str() {
-                "artifacts" => {
-                    findings.columns(
-                        inner,
-                        &[&["File"], &["Action", "Status"], &["Description", "Key Change"]],
-                    );
+        let mut says_what = false;
+        for inner in document.sections_in(index).filter(|inner| inner.parent == Some(index)) {
+            let titles: [&[&str]; 3] = match normal(&inner.title).as_str() {
+                "artifacts" => [&["File"], &["Action", "Status"], &["Description", "Key Change"]],
+                "status transitions" => [&["Item"], &["Before"], &["After"]],
+                name => {
+                    says_what |= name == "what changed";
+                    continue;
                 }
-                "status transitions" => {
-                    findings.columns(inner, &[&["Item"], &["Before"], &["After"]]);
-                }
-                _ => {}
-            }
+            };
+            findings.columns(inner, &titles);
         }
-        let says =
-            |inner: &Section| inner.parent == Some(index) && normal(&inner.title) == "what changed";
-        if !document.sections_in(index).any(says) {
+        if !says_what {
             let message = "the delta does not say what changed";
-            findings.warning(
-                "inline-delta-summary",
-                place,
-                message,
-                "a heading `### What Changed`",
-            );
+            let expected = "a heading `### What Changed`";
+            findings.warning("inline-delta-summary", place, message, expected);
         }
     }
     let Some(latest) = latest else { return };
     let stated = document.front_matter().and_then(|front| front.get("last_delta"));
     if stated.and_then(time).map(Time::approximate) != Some(latest) {
         let place = findings.value("last_delta");
-        findings.warning(
-            "last-delta-stale",
-            place,
-            "`last_delta` is not the time of the last delta",
-            format!("`last_delta: {latest}`"),
-        );
+        let message = "`last_delta` is not the time of the last delta";
+        let expected = format!("`last_delta: {latest}`");
+        findings.warning("last-delta-stale", place, message, expected);
     }
 }

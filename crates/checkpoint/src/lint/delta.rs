@@ -1,15 +1,11 @@
-use std::collections::BTreeMap;
-
-use afterimage_json::error::Replacement;
-
 use super::{Diagnostic, Findings, Severity};
 use crate::{
     apply::exact,
-    blocks::BlockKind,
+    blocks::{Block, BlockKind},
     delta::CheckpointDelta,
     document::{Document, Section},
     grammar::{EXPECTED, Order},
-    instructions::WrongInstruction,
+    instructions::Instructions,
     names::{SectionKind, normal},
     unread::{Fault, Role, meant},
 };
@@ -30,8 +26,9 @@ pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     sections(&mut findings, &delta);
     findings.rows();
     tables(&mut findings, &delta);
-    self::instructions(&mut findings, &delta);
-    add_unread(&mut findings, unread, instructions.is_some_and(|found| found.are_exact()));
+    let is_exact = instructions.as_ref().is_some_and(Instructions::are_exact);
+    add_instructions(&mut findings, &delta, instructions);
+    add_unread(&mut findings, unread, is_exact);
     decisions(&mut findings, &delta);
     findings.finish()
 }
@@ -45,10 +42,7 @@ fn header(findings: &mut Findings<'_>) {
         return;
     }
     let id = findings.required("missing-delta", "delta", "FROM-to-TO");
-    if let Some(text) = findings.required("missing-created", "created", "TIME in ISO 8601") {
-        let place = findings.value("created");
-        findings.time("created-not-a-time", text, place);
-    }
+    findings.created();
     let from = findings.required("missing-from", "from", "ID of the source checkpoint");
     let to = findings.required("missing-to", "to", "ID of the target checkpoint");
     if let (Some(id), Some(from), Some(to)) = (id, from, to) {
@@ -65,27 +59,21 @@ const CHANGES: [&str; 3] = ["added", "modified", "removed"];
 
 fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
     let document = findings.document;
-    let summary = delta.summary();
-    match delta.part("summary") {
-        None => {
-            let place = findings.end();
-            let message = "there is no section Summary";
+    let changes = delta.part("changes");
+    let summary = delta.part("summary").map(|(_, section)| section);
+    let place = summary.map_or(findings.end(), |section| findings.line(section.line()));
+    match summary.map(|section| document.blocks_of(section)) {
+        None | Some([]) => {
+            let message = "there is no sentence under Summary";
             findings.error("missing-summary", place, message, "`## Summary` with one sentence");
         }
-        Some((_, section)) if summary.trim().is_empty() => {
-            let place = findings.line(section.line());
-            findings.error("missing-summary", place, "the summary is empty", "one sentence");
-        }
-        Some((_, section)) => {
-            let blocks = document.blocks_of(section);
-            if let Some(second) = blocks.get(1) {
-                let place = findings.line(second.line());
-                let message = "the summary is more than a sentence";
-                findings.warning("summary-length", place, message, "one sentence");
-            }
+        Some([_]) => {}
+        Some([_, second, ..]) => {
+            let place = findings.line(second.line());
+            let message = "the summary is more than a sentence";
+            findings.warning("summary-length", place, message, "one sentence");
         }
     }
-    let changes = delta.part("changes");
     if changes.is_none() {
         let place = findings.end();
         findings.error("missing-changes", place, "there is no section Changes", "`## Changes`");
@@ -95,12 +83,9 @@ fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
     if present.is_empty() {
         let place =
             changes.map_or_else(|| findings.end(), |(_, section)| findings.line(section.line()));
-        findings.error(
-            "no-changes",
-            place,
-            "there is none of Added, Modified and Removed",
-            "at least one of `### Added`, `### Modified` and `### Removed`",
-        );
+        let message = "there is none of Added, Modified and Removed";
+        let expected = "at least one of `### Added`, `### Modified` and `### Removed`";
+        findings.error("no-changes", place, message, expected);
     } else if is_empty(delta) {
         let place = present.first().map_or((1, 1, 0), |section| findings.line(section.line()));
         findings.warning("empty-delta", place, "the delta changes nothing", "a change");
@@ -125,17 +110,14 @@ fn add_unread(findings: &mut Findings<'_>, unread: Vec<Fault>, is_exact: bool) {
 }
 
 fn is_empty(delta: &CheckpointDelta) -> bool {
-    let has_entries = |parts: Vec<super::super::Part>| {
-        // The one word of an empty delta.
-        parts.iter().any(|part| part.entries.iter().any(|entry| entry.join("") != "Nothing."))
-    };
-    !has_entries(delta.added())
-        && !has_entries(delta.removed())
+    // The one word of an empty delta.
+    let says = |entry: &Vec<String>| entry.join("") != "Nothing.";
+    let mut parts = delta.added().into_iter().chain(delta.removed());
+    let directs = |found: Instructions| found.first_line().is_some() || found.whole.is_some();
+    !parts.any(|part| part.entries.iter().any(says))
         && delta.modified().is_empty()
         && delta.transitions().is_empty()
-        && delta
-            .instructions()
-            .is_none_or(|found| found.first_line().is_none() && found.whole.is_none())
+        && !delta.instructions().is_some_and(directs)
 }
 
 /// Where the sections of a delta stand.
@@ -166,79 +148,62 @@ fn places(findings: &mut Findings<'_>, changes: Option<usize>) {
 /// What takes a decision away or changes it, although decisions only grow.
 fn decisions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
     let is_of_them = |name: &str| SectionKind::from_title(name) == Some(SectionKind::Decisions);
-    let mut lines = BTreeMap::new();
+    let is_of = |path: &str, mark| is_of_them(path.split(mark).next().unwrap_or_default());
+    let mut warn = |line, message: &str| {
+        let place = findings.line(line);
+        let expected = "decisions that only grow: a new one that says which it replaces";
+        findings.warning("decision-gone", place, message, expected);
+    };
     for part in delta.removed() {
-        let label = part.label.as_deref().unwrap_or_default();
-        if is_of_them(label.split(" (").next().unwrap_or_default()) {
-            lines.insert(part.line, "decisions are removed");
+        if is_of(part.label.as_deref().unwrap_or_default(), " (") {
+            warn(part.line, "decisions are removed");
         }
     }
     for change in delta.modified() {
-        if is_of_them(change.item.split(" / ").next().unwrap_or_default()) {
-            lines.insert(change.line, "a decision is changed");
+        if is_of(&change.item, " / ") {
+            warn(change.line, "a decision is changed");
         }
     }
     for (line, order) in delta.instructions().iter().flat_map(|found| &found.orders) {
         if matches!(order, Order::Replace { section, .. } if is_of_them(section)) {
-            lines.insert(*line, "decisions are taken away");
+            warn(*line, "decisions are taken away");
         }
-    }
-    for (line, message) in lines {
-        let place = findings.line(line);
-        let expected = "decisions that only grow: a new one that says which it takes the place of";
-        findings.warning("decision-gone", place, message, expected);
     }
 }
 
 fn tables(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
-    let of = |titles: &[&[&str]], name: &str, findings: &mut Findings<'_>| {
-        let Some((_, section)) = delta.part(name) else { return };
-        findings.columns(section, titles);
-        let says_something = !findings.document.blocks_of(section).is_empty();
-        let is_text = |block: &super::super::Block| matches!(block.kind, BlockKind::Paragraph);
-        let is_noted = findings.document.blocks_of(section).iter().all(is_text)
-            && delta.broken_table(name).is_none();
-        if says_something && !is_noted && !findings.has_table(section) {
-            let place = findings.line(section.line());
-            let names: Vec<&str> =
-                titles.iter().filter_map(|names| names.first().copied()).collect();
-            findings.error(
-                "expected-table",
-                place,
-                format!("{} has no table", section.title),
-                format!("a table with the columns {}", names.join(", ")),
-            );
+    let subjects: [(&str, &[&str]); 2] =
+        [("modified", &["Section/Field", "Section", "Field"]), ("status transitions", &["Item"])];
+    for (name, subject) in subjects {
+        let Some((_, section)) = delta.part(name) else { continue };
+        let blocks = findings.document.blocks_of(section);
+        let is_text = |block: &Block| matches!(block.kind, BlockKind::Paragraph);
+        // A sentence may say that there is nothing.
+        if !blocks.iter().all(is_text) || delta.broken_table(name).is_some() {
+            let titles: [&[&str]; 3] = [subject, &["Before"], &["After"]];
+            findings.table(section, &titles, Severity::Error);
         }
-    };
-    let subject = &["Section/Field", "Section", "Field"];
-    of(&[subject, &["Before"], &["After"]], "modified", findings);
-    of(&[&["Item"], &["Before"], &["After"]], "status transitions", findings);
+    }
 }
 
-fn instructions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
+fn add_instructions(
+    findings: &mut Findings<'_>,
+    delta: &CheckpointDelta,
+    instructions: Option<Instructions>,
+) {
     let Some((_, section)) = delta.part("merge instructions") else { return };
-    let Some(instructions) = delta.instructions() else {
+    let Some(instructions) = instructions else {
         let place = findings.line(section.line());
         let message = "there are no instructions";
         findings.warning("no-instructions", place, message, format!("a list, each {EXPECTED}"));
         return;
     };
-    for WrongInstruction { line, column, length, error } in &instructions.wrong {
-        let at = error.place().line.map_or(*line, |line| line as usize);
-        let place = if at == *line { (at, column + 1, *length) } else { findings.line(at) };
-        let parts = error.expectation();
-        let expected = parts.map_or(EXPECTED, |parts| &parts.expected);
-        let found = match parts.map(|parts| &parts.instead) {
-            Some(Replacement::Found(found)) => found,
-            _ => "this instruction",
-        };
-        findings.error("instruction", place, format!("{found} cannot be carried out"), expected);
+    for error in &instructions.wrong {
+        findings.fault(("instruction", error.copy_error()));
     }
     if let Err(error) = exact(&instructions)
         && instructions.wrong.is_empty()
     {
-        let line = error.place().line.map_or(section.line(), |line| line as usize);
-        let place = findings.line(line);
-        findings.error("instruction", place, error.message(), "instructions that fit together");
+        findings.fault(("instruction", error));
     }
 }

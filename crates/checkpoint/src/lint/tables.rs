@@ -1,66 +1,61 @@
-use super::Findings;
-use crate::{
-    blocks::{Block, BlockKind},
-    document::Section,
-    names::normal,
-    table::cell_ranges,
-};
+use super::{Findings, Severity};
+use crate::{document::Section, names::normal};
 
 impl Findings<'_> {
     /// Every row of every table: as many cells as its head.
     pub(super) fn rows(&mut self) {
         for block in self.document.blocks() {
-            let BlockKind::TableRow { cells, head } = &block.kind else { continue };
-            let Some(BlockKind::TableHead { cells: titles }) =
-                self.document.blocks().get(*head).map(|head| &head.kind)
-            else {
-                continue;
-            };
+            let Some(cells) = block.kind.row() else { continue };
+            let titles = self.document.titles_over(block);
             if cells.len() != titles.len() {
                 let place = self.line(block.line());
-                self.error(
-                    "ragged-row",
-                    place,
-                    format!("this row has {}", count(cells.len())),
-                    format!("{}, as the table's head ({})", count(titles.len()), titles.join(", ")),
-                );
+                let message = format!("this row has {}", count(cells.len()));
+                let head = titles.join(", ");
+                let expected = format!("{}, as the table's head ({head})", count(titles.len()));
+                self.error("ragged-row", place, message, expected);
             }
         }
     }
 
     /// The columns of a section's tables: one of `titles` at each place.
     pub(super) fn columns(&mut self, section: &Section, titles: &[&[&str]]) {
-        let heads = self.document.blocks_of(section).iter();
-        let heads: Vec<&Block> =
-            heads.filter(|block| matches!(block.kind, BlockKind::TableHead { .. })).collect();
-        let expected: Vec<&str> =
-            titles.iter().filter_map(|names| names.first().copied()).collect();
-        let expected = format!("the columns {}", expected.join(", "));
-        for head in heads {
-            let BlockKind::TableHead { cells } = &head.kind else { continue };
-            if cells.len() != titles.len() {
+        for head in self.document.blocks_of(section) {
+            let Some(cells) = head.kind.titles() else { continue };
+            let is_named = |(cell, names): (&String, &&[&str])| {
+                names.iter().any(|name| normal(name) == normal(cell))
+            };
+            if cells.len() != titles.len() || !cells.iter().zip(titles).all(is_named) {
                 let place = self.line(head.line());
-                let message = format!("the table of {} has {}", section.title, count(cells.len()));
-                self.error("table-columns", place, message, expected.clone());
-                continue;
-            }
-            let ranges = cell_ranges(self.document.line(head.line()));
-            for ((cell, names), range) in cells.iter().zip(titles).zip(ranges) {
-                if !names.iter().any(|name| normal(name) == normal(cell)) {
-                    let place = (head.line(), range.start + 1, range.len());
-                    let message = format!("`{cell}` is no column of {}", section.title);
-                    let names = names.join("` or `");
-                    self.error("table-columns", place, message, format!("`{names}`"));
-                }
+                let message = format!("the columns of {} are {}", section.title, cells.join(", "));
+                self.error("table-columns", place, message, columns_of(titles));
             }
         }
     }
 
-    /// Whether a section has a table.
-    pub(super) fn has_table(&self, section: &Section) -> bool {
+    /// The columns of a section that is to have a table, and whether it has one.
+    pub(super) fn table(&mut self, section: &Section, titles: &[&[&str]], severity: Severity) {
+        self.columns(section, titles);
         let mut blocks = self.document.blocks_of(section).iter();
-        blocks.any(|block| matches!(block.kind, BlockKind::TableHead { .. }))
+        if blocks.any(|block| block.kind.titles().is_some()) {
+            return;
+        }
+        let place = self.line(section.line());
+        let message = format!("{} has no table", section.title);
+        self.error(
+            "expected-table",
+            place,
+            message,
+            format!("a table with {}", columns_of(titles)),
+        );
+        if let Some(found) = self.found.last_mut() {
+            found.severity = severity;
+        }
     }
+}
+
+fn columns_of(titles: &[&[&str]]) -> String {
+    let names: Vec<String> = titles.iter().map(|names| names.join(" or ")).collect();
+    format!("the columns {}", names.join(", "))
 }
 
 fn count(cells: usize) -> String {

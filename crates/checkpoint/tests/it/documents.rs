@@ -1,11 +1,11 @@
 //! Checkpoints and the deltas between them: what holds for any document.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::{checkpoints, lint_against, lint_delta};
+use crate::support::{checkpoints, header_lines, lint_against, lint_delta};
 
 use afterimage_checkpoint::{
-    Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, FrontMatter, apply, compose,
-    diff, invert, validate,
+    Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, apply, compose, diff, invert,
+    validate,
 };
 use checkpoints::{blocks, canonical, document, form, pair};
 use proptest::prelude::*;
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn blocks_stand_in_order_and_hold_every_line_that_says_something(all in blocks(), of in form()) {
         let read = Document::parse(document(&all, &of)).unwrap();
-        let mut next = read.front_matter().map_or(0, FrontMatter::line_count);
+        let mut next = header_lines(&read);
         for block in read.blocks() {
             let first = block.line() - 1;
             prop_assert!(first >= next, "{block:?}");

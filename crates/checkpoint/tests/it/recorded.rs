@@ -1,14 +1,14 @@
 //! Checkpoints and deltas that people and models wrote.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use crate::support::{lint_against, lint_delta};
+use crate::support::{header_lines, lint_against, lint_delta};
 use afterimage_testkit::data;
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::PathBuf};
 
 use afterimage_checkpoint::{
-    Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, DocumentKind, FrontMatter,
-    History, Severity, apply, compose, diff, invert, lint, preview, validate,
+    Checkpoint, CheckpointDelta, DiffForm, DiffOptions, Document, DocumentKind, History, Severity,
+    apply, compose, diff, invert, lint, preview, validate,
 };
 use afterimage_tokens::{TokenCounter, default_counter};
 
@@ -237,7 +237,7 @@ fn applied(out: &mut String, base: &Checkpoint, delta: &CheckpointDelta) {
     match apply(base, delta) {
         Ok(result) => {
             assert!(found.is_empty());
-            let header = result.document().front_matter().map_or(0, FrontMatter::line_count);
+            let header = header_lines(result.document());
             let _ = writeln!(
                 out,
                 "apply: {} lines, {header} of them header",

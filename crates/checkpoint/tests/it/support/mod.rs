@@ -16,3 +16,12 @@ pub(crate) fn lint_against(delta: &CheckpointDelta, base: &Checkpoint) -> Vec<Di
 pub(crate) fn lint_delta(document: &Document) -> Vec<Diagnostic> {
     lint(document, DocumentKind::Delta)
 }
+
+/// How many lines the header of a document takes, with those that mark its ends.
+pub(crate) fn header_lines(document: &Document) -> usize {
+    if document.front_matter().is_none() {
+        return 0;
+    }
+    let is_end = |number: &usize| matches!(document.line(*number).trim_end(), "---" | "...");
+    (2..=document.line_count()).find(is_end).unwrap_or(0)
+}
