@@ -88,7 +88,7 @@ impl Exact {
             created: header("created", delta.created())?,
         };
         let line = delta.part("merge instructions").map_or(1, |(_, part)| part.line());
-        let instructions = delta.instructions().unwrap_or_default();
+        let instructions = delta.instructions();
         if instructions.whole.is_some() {
             let found = "only the one after: this delta has no way back";
             return Err(Error::unmet(line, "what the checkpoint before says", found));

@@ -73,8 +73,7 @@ pub(super) fn exact(instructions: &Instructions) -> Result<Option<(Patch, Option
 /// [`ErrorKind::Instruction`](crate::ErrorKind::Instruction) where they are wrong, or do not fit
 /// the checkpoint.
 pub(super) fn apply_exact(base: &Document, instructions: &Instructions) -> Result<Document> {
-    let at_ends = instructions.ends.as_ref().map(|(line, _)| *line);
-    let line_of_ends = at_ends.unwrap_or(1);
+    let line_of_ends = instructions.ends.as_ref().map_or(1, |(line, _)| *line);
     let edited: Vec<EditedLine> = if let Some(lines) = &instructions.whole {
         if let Some(line) = instructions.first_line() {
             let expected = "nothing beside the whole checkpoint";

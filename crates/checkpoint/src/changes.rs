@@ -39,9 +39,8 @@ pub(super) struct Group {
     pub(super) title: String,
     /// Whether the section comes or goes with them.
     pub(super) is_whole: bool,
-    /// Rows, each with the index of the cell that says what it is about.
-    pub(super) rows: Vec<(usize, Vec<String>)>,
-    pub(super) items: Vec<String>,
+    /// The entries, each by its name and whole.
+    pub(super) entries: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,17 +50,6 @@ enum Form {
     #[default]
     Text,
     Code,
-}
-
-impl Group {
-    /// The entries, each by its name and whole.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (String, String)> {
-        let rows = self.rows.iter().map(|(at, cells)| {
-            let name = cells.get(*at).filter(|name| !name.is_empty()).or(cells.first());
-            (name.cloned().unwrap_or_default(), cells.join(" | "))
-        });
-        rows.chain(self.items.iter().map(|item| (item.clone(), item.clone())))
-    }
 }
 
 /// An entry: what is compared as a whole.
@@ -323,8 +311,7 @@ fn groups(
     let start = |path: &'_ str, title: &str| Group {
         title: title.to_owned(),
         is_whole: is_whole(path),
-        rows: Vec::new(),
-        items: Vec::new(),
+        entries: Vec::new(),
     };
     for (path, title) in paths.iter().filter(|(path, _)| is_whole(path)) {
         places.entry(path).or_insert(groups.len());
@@ -335,12 +322,12 @@ fn groups(
             groups.push(start(&unit.path, &unit.title));
             groups.len() - 1
         });
-        let Some(group) = groups.get_mut(at) else { continue };
-        if unit.form == Form::Row {
-            let is_key = |cell: &String| normal(cell) == unit.key;
-            group.rows.push((unit.cells.iter().position(is_key).unwrap_or(0), unit.cells.clone()));
-        } else {
-            group.items.push(unit.text.clone());
+        let entry = match unit.form {
+            Form::Row => (entry_name(unit), unit.cells.join(" | ")),
+            _ => (unit.text.clone(), unit.text.clone()),
+        };
+        if let Some(group) = groups.get_mut(at) {
+            group.entries.push(entry);
         }
     }
     groups

@@ -196,16 +196,6 @@ impl CheckpointDelta {
         found.into_iter().collect()
     }
 
-    /// The line of what was meant as a table in a section, and is none.
-    pub(super) fn broken_table(&self, name: &str) -> Option<usize> {
-        let (_, section) = self.part(name)?;
-        let is_broken = |block: &&Block| {
-            matches!(block.kind, BlockKind::Paragraph)
-                && self.document.line(block.line()).trim_start().starts_with('|')
-        };
-        self.document.blocks_of(section).iter().find(is_broken).map(Block::line)
-    }
-
     fn changes(&self, name: &str) -> Vec<Change> {
         let Some((_, section)) = self.part(name) else { return Vec::new() };
         let blocks = self.document.blocks_of(section).iter();

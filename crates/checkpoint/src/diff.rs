@@ -257,22 +257,20 @@ fn rows(text: &mut String, title: &str, rows: &[Row]) {
 fn entries_apart(these: &[Group], others: &[Group]) -> Vec<Vec<String>> {
     let look = |name: &str| without_hidden(&shown(name));
     let mut like: HashMap<String, Vec<(String, String)>> = HashMap::new();
-    for entry in others.iter().flat_map(Group::entries) {
-        like.entry(look(&entry.0)).or_default().push(entry);
+    for entry in others.iter().flat_map(|group| &group.entries) {
+        like.entry(look(&entry.0)).or_default().push(entry.clone());
     }
-    for alike in like.values_mut() {
-        alike.reverse();
-    }
-    let mut text = |(name, whole): (String, String)| {
-        let Some(alike) = like.get_mut(&look(&name)) else { return shown(&name) };
+    like.values_mut().for_each(|alike| alike.reverse());
+    let mut text = |(name, whole): &(String, String)| {
+        let Some(alike) = like.get_mut(&look(name)) else { return shown(name) };
         let other = if alike.len() > 1 { alike.pop() } else { alike.first().cloned() };
         match other {
-            Some((other, _)) if other != name => shown_apart(&name, &other).0,
-            Some((_, other)) if other != whole => shown_apart(&whole, &other).0,
-            _ => shown(&name),
+            Some((other, _)) if other != *name => shown_apart(name, &other).0,
+            Some((_, other)) if other != *whole => shown_apart(whole, &other).0,
+            _ => shown(name),
         }
     };
-    these.iter().map(|group| group.entries().map(&mut text).collect()).collect()
+    these.iter().map(|group| group.entries.iter().map(&mut text).collect()).collect()
 }
 
 fn groups(text: &mut String, title: &str, groups: &[Group], others: &[Group], whole: &str) {

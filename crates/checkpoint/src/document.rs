@@ -283,17 +283,17 @@ fn inside(text: &str) -> Option<&str> {
 fn sections(blocks: &[Block], body: usize, end: usize) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    let root = Section {
-        title: String::new(),
-        level: 0,
-        parent: None,
-        blocks: 0..0,
-        lines: body..end,
+    let opened = |title: &str, level, parent, (block, line, body): (usize, usize, usize)| Section {
+        title: title.to_owned(),
+        level,
+        parent,
+        blocks: block..blocks.len(),
+        lines: line..end,
         end,
         body,
     };
     if blocks.first().is_some_and(|first| !matches!(first.kind, BlockKind::Heading { .. })) {
-        sections.push(root);
+        sections.push(opened("", 0, None, (0, body, body)));
     }
     for (index, block) in blocks.iter().enumerate() {
         let BlockKind::Heading { level, title } = &block.kind else { continue };
@@ -311,19 +311,9 @@ fn sections(blocks: &[Block], body: usize, end: usize) -> Vec<Section> {
         if let Some(first) = sections.first_mut().filter(|first| first.level == 0) {
             first.end = first.lines.end;
         }
-        sections.push(Section {
-            title: title.clone(),
-            level: *level,
-            parent: open.last().copied(),
-            blocks: index + 1..blocks.len(),
-            lines: block.lines.start..end,
-            end,
-            body: block.lines.end,
-        });
+        let starts = (index + 1, block.lines.start, block.lines.end);
+        sections.push(opened(title, *level, open.last().copied(), starts));
         open.push(sections.len() - 1);
-    }
-    if let Some(last) = sections.last_mut() {
-        last.blocks.end = blocks.len();
     }
     sections
 }

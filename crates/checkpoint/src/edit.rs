@@ -28,11 +28,6 @@ impl Edit {
     fn insert(at: usize, lines: Vec<String>) -> Self {
         Self { at: at..at, lines }
     }
-
-    /// Nothing in place of these lines, which are counted from zero.
-    pub fn remove(at: Range<usize>) -> Self {
-        Self { at, lines: Vec::new() }
-    }
 }
 
 /// The lines of a text. O(text).
@@ -144,7 +139,7 @@ impl Document {
                 lines.start -= 1;
             }
         }
-        Edit::remove(lines)
+        Edit::replace(lines, Vec::new())
     }
 
     /// A new section before the line `at`, with its heading and body apart from what is around.

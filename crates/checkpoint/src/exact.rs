@@ -277,10 +277,7 @@ pub(super) fn read(item: &[&str], mark: usize, number: usize) -> Result<Option<S
         return Ok(None);
     }
     let refused = |expected: &str| Error::unmet(number, expected, format_args!("{sentence:?}"));
-    let (names, in_sentence) = match names.find('`') {
-        Some(at) => (names.get(..at).unwrap_or_default(), names.get(at..).unwrap_or_default()),
-        None => (names, ""),
-    };
+    let (names, in_sentence) = names.split_at(names.find('`').unwrap_or(names.len()));
     let (old, new) = if in_sentence.is_empty() {
         difference(rest, mark, number)?
     } else {
@@ -364,13 +361,8 @@ fn difference(lines: &[&str], mark: usize, number: usize) -> Result<(Vec<String>
             },
         }
     }
-    match fence {
-        None => Ok((old, new)),
-        Some(open) => {
-            let expected = format!("a line {open} at the end of the difference");
-            Err(Error::missing(number, expected))
-        }
-    }
+    let Some(open) = fence else { return Ok((old, new)) };
+    Err(Error::missing(number, format_args!("a line {open} at the end of the difference")))
 }
 
 /// The patch that the steps make of a base of so many lines. Each step comes with its line in the

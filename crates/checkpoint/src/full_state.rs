@@ -35,6 +35,10 @@ impl Checkpoint {
         Document::parse(text).map(Self::from)
     }
 
+    pub(super) fn called(document: Document, name: Option<&str>) -> Self {
+        Self { document, name: name.map(str::to_owned) }
+    }
+
     /// Names a checkpoint whose header has no id, such as after its file.
     pub fn named(mut self, id: impl Into<String>) -> Self {
         self.name = Some(id.into());

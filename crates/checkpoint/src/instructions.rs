@@ -30,10 +30,13 @@ impl Instructions {
         self.ends.is_some() || !self.steps.is_empty()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_none() && self.first_line().is_none()
+    }
+
     /// The line of the first instruction of any kind.
     pub(super) fn first_line(&self) -> Option<usize> {
-        let wrong = self.wrong.iter().filter_map(|error| error.place().line);
-        let wrong = wrong.map(|line| line as usize);
+        let wrong = self.wrong.iter().filter_map(|error| Some(error.place().line? as usize));
         let steps = self.steps.iter().map(|(line, _)| *line);
         steps.chain(self.orders.iter().map(|(line, _)| *line)).chain(wrong).min()
     }
@@ -82,14 +85,14 @@ impl Instructions {
 }
 
 impl CheckpointDelta {
-    /// What the section Merge Instructions says; `None` without one, or where it is empty.
-    pub(super) fn instructions(&self) -> Option<Instructions> {
-        let (_, section) = self.part("merge instructions")?;
+    /// What the section Merge Instructions says; nothing without one.
+    pub(super) fn instructions(&self) -> Instructions {
         let mut found = Instructions::default();
-        for block in self.document().blocks_of(section) {
+        let section = self.part("merge instructions").map(|(_, section)| section);
+        for block in section.map_or(&[][..], |section| self.document().blocks_of(section)) {
             found.take(self, block, &self.document().text_of(block));
         }
-        (found.ends.is_some() || found.first_line().is_some()).then_some(found)
+        found
     }
 
     /// The lines between the fences of a code block.

@@ -4,7 +4,7 @@ mod checkpoint;
 mod delta;
 mod tables;
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 use afterimage_json::error::Replacement;
 
@@ -89,18 +89,6 @@ impl Diagnostic {
             message,
             expected,
         }
-    }
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let Self { code, line, column, message, expected, .. } = self;
-        write!(f, "{line}:{column}: {severity}[{code}]: {message}")?;
-        if expected.is_empty() { Ok(()) } else { write!(f, "; expected {expected}") }
     }
 }
 

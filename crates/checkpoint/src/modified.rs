@@ -1,6 +1,8 @@
 //! What rows of Modified do: a section, an entry in one, or a field changes from one text to
 //! another.
 
+use std::ops::Range;
+
 use super::{
     additions::{expect_whole, mark_of},
     delta::{Change, mark_width},
@@ -8,7 +10,7 @@ use super::{
     edit::Edit,
     lookup::{column_of, entry, section},
     names::normal,
-    plan::{Modification, Scope, is_absent},
+    plan::{Scope, is_absent},
 };
 use crate::{Error, Result};
 
@@ -17,10 +19,7 @@ const FIELDS: [&str; 5] = ["checkpoint", "created", "anchor", "parent", "last_de
 
 /// The edit of a modification: of a whole section, or of what `Section`, `Section / entry`,
 /// `Section / row / Column`, an entry or a field of the header says.
-pub(super) fn modify(
-    document: &Document,
-    Modification { change, scope }: &Modification,
-) -> Result<Edit> {
+pub(super) fn modify(document: &Document, change: &Change, scope: Scope) -> Result<Edit> {
     expect_whole(&change.before, change.line)?;
     expect_whole(&change.after, change.line)?;
     let path: Vec<&str> = change.item.split(" / ").map(str::trim).collect();
@@ -30,11 +29,11 @@ pub(super) fn modify(
             if let (Scope::Text, Some(edit)) = (scope, field(document, name, change)?) {
                 return Ok(edit);
             }
-            if *scope == Scope::Text && document.named(name).next().is_none() {
+            if scope == Scope::Text && document.named(name).next().is_none() {
                 let block = entry(document, name, None, line)?;
                 return replace_once(document, block.lines.start..block.lines.start + 1, change);
             }
-            whole_section(document, section(document, name, line)?, change, *scope)
+            whole_section(document, section(document, name, line)?, change, scope)
         }
         [name, row] => {
             let block = entry(document, row, Some(section(document, name, line)?), line)?;
@@ -109,17 +108,12 @@ fn whole_section(
 }
 
 /// Puts the text after a change in the place of the one before, which stands in some lines once.
-fn replace_once(
-    document: &Document,
-    mut lines: std::ops::Range<usize>,
-    change: &Change,
-) -> Result<Edit> {
+fn replace_once(document: &Document, lines: Range<usize>, change: &Change) -> Result<Edit> {
     let Change { item, before, after, line } = change;
     let expected =
         || Error::missing(*line, format_args!("{item:?} to be or to have once {before:?}"));
-    let mut found = lines
-        .by_ref()
-        .flat_map(|index| words_at(document.lines.get(index), before).map(move |at| (index, at)));
+    let at = |index| words_at(document.lines.get(index), before).map(move |at| (index, at));
+    let mut found = lines.flat_map(at);
     let (Some((index, at)), None) = (found.next(), found.next()) else { return Err(expected()) };
     let old = document.lines.get(index);
     let ends = old.get(..at).zip(old.get(at + before.len()..));

@@ -115,20 +115,38 @@ impl Patch {
 
     /// What this patch and then `next` make of the base. `next` is one of this patch's target.
     pub(super) fn then(&self, next: &Self) -> Self {
-        let starts = self.starts();
+        let begin = |at: &mut usize, piece: &Piece| Some(std::mem::replace(at, *at + piece.len()));
+        let starts: Vec<usize> = self.target.iter().scan(0, begin).collect();
+        let line_at = |at: usize| {
+            let index = starts.partition_point(|start| *start <= at).checked_sub(1)?;
+            let offset = at - starts.get(index)?;
+            match self.target.get(index)? {
+                Piece::Copy(range) => Some(range.start + offset)
+                    .filter(|line| *line < range.end)
+                    .map(EditedLine::Kept),
+                Piece::New(lines) => lines.get(offset).cloned().map(EditedLine::New),
+            }
+        };
         let mut target = Target::default();
         for piece in &next.target {
             match piece {
                 Piece::New(lines) => target.new_lines(lines.iter().cloned()),
-                Piece::Copy(range) => self.slice(&starts, range, &mut target),
+                Piece::Copy(range) => {
+                    for line in range.clone().filter_map(line_at) {
+                        match line {
+                            EditedLine::Kept(at) => target.copy(at..at + 1),
+                            EditedLine::New(line) => target.new_lines([line]),
+                        }
+                    }
+                }
             }
         }
         let target = target.pieces();
         let mut removed = self.removed.clone();
-        for (piece, start) in self.target.iter().zip(&starts) {
-            let Piece::Copy(range) = piece else { continue };
-            let gone = next.removed.range(*start..*start + range.len());
-            removed.extend(gone.map(|(at, line)| (range.start + at - start, line.clone())));
+        for (at, line) in &next.removed {
+            if let Some(EditedLine::Kept(from)) = line_at(*at) {
+                removed.insert(from, line.clone());
+            }
         }
         Self { base: self.base, target, removed }.without_detours()
     }
@@ -158,35 +176,6 @@ impl Patch {
             }
         }
         Self { base: self.base, target: target.pieces(), removed }
-    }
-
-    /// Where each piece begins in the target.
-    fn starts(&self) -> Vec<usize> {
-        let begin = |at: &mut usize, piece: &Piece| {
-            let start = *at;
-            *at += piece.len();
-            Some(start)
-        };
-        self.target.iter().scan(0, begin).collect()
-    }
-
-    /// Gives out the lines of a range of the target.
-    fn slice(&self, starts: &[usize], range: &Range<usize>, into: &mut Target) {
-        let first = starts.partition_point(|start| *start <= range.start).saturating_sub(1);
-        for (piece, start) in self.target.iter().zip(starts).skip(first) {
-            let from = range.start.max(*start) - start;
-            let to = range.end.min(start + piece.len()).saturating_sub(*start);
-            if *start >= range.end {
-                break;
-            }
-            match piece {
-                _ if from >= to => {}
-                Piece::Copy(lines) => into.copy(lines.start + from..lines.start + to),
-                Piece::New(lines) => {
-                    into.new_lines(lines.get(from..to).unwrap_or_default().iter().cloned());
-                }
-            }
-        }
     }
 }
 

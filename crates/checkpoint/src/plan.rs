@@ -18,15 +18,10 @@ use crate::{Error, Result};
 /// The changes of a delta, each with its line.
 pub(super) struct Plan {
     pub(super) removed: Vec<Part>,
-    pub(super) modified: Vec<Modification>,
+    /// Rows of Modified, and what instructions put in the place of a section.
+    pub(super) modified: Vec<(Change, Scope)>,
     pub(super) added: Vec<Addition>,
     pub(super) transitions: Vec<Change>,
-}
-
-/// A row of Modified, or an instruction that replaces a section.
-pub(super) struct Modification {
-    pub(super) change: Change,
-    pub(super) scope: Scope,
 }
 
 /// What a modification puts its text in the place of.
@@ -52,11 +47,11 @@ pub(super) struct Addition {
 impl Plan {
     /// The changes that a delta declares.
     pub(super) fn declared(delta: &CheckpointDelta) -> Self {
-        let modification = |change| Modification { change, scope: Scope::Text };
+        let modified = changed(delta.modified()).into_iter();
         let addition = |part| Addition { part, place: None, state: None };
         Self {
             removed: declared(delta.removed()),
-            modified: changed(delta.modified()).into_iter().map(modification).collect(),
+            modified: modified.map(|change| (change, Scope::Text)).collect(),
             added: declared(delta.added()).into_iter().map(addition).collect(),
             transitions: changed(delta.transitions()),
         }
@@ -120,17 +115,17 @@ impl Plan {
     /// Added there.
     fn replace(&mut self, line: usize, place: &Section, what: &Words) -> Result<Vec<Part>> {
         let title = normal(&place.title);
-        let about = |row: &&mut Modification| normal(&row.change.item) == title;
-        let mut rows: Vec<&mut Modification> = self.modified.iter_mut().filter(about).collect();
+        let about = |row: &&mut (Change, Scope)| normal(&row.0.item) == title;
+        let mut rows: Vec<&mut (Change, Scope)> = self.modified.iter_mut().filter(about).collect();
         match rows.as_mut_slice() {
             [] => {}
-            [row] if !what.is_quoted || row.change.after == what.text => {
-                row.scope = Scope::WholeSection;
+            [(row, scope)] if !what.is_quoted || row.after == what.text => {
+                *scope = Scope::WholeSection;
                 return Ok(Vec::new());
             }
-            [row, ..] => {
+            [(row, _), ..] => {
                 let expected = format!("one row of Modified about {:?}, as the words", place.title);
-                let found = format!("{:?} at line {}", row.change.after, row.change.line);
+                let found = format!("{:?} at line {}", row.after, row.line);
                 return Err(Error::unmet(line, expected, found));
             }
         }
@@ -142,7 +137,7 @@ impl Plan {
         let after = if what.is_quoted { what.text.clone() } else { String::new() };
         let item = place.title.clone();
         let change = Change { item, before: String::new(), after, line };
-        self.modified.push(Modification { change, scope });
+        self.modified.push((change, scope));
         Ok(parts)
     }
 
@@ -209,7 +204,7 @@ impl Plan {
     /// Refuses the name of a section about which Modified and Status Transitions say nothing, and
     /// `status` where there are no transitions. What they say is carried out in any case.
     fn expect_about(&self, base: &Document, line: usize, what: &str) -> Result<()> {
-        let first = |row: &Modification| row.change.item.split(" / ").next().map(normal);
+        let first = |row: &(Change, Scope)| row.0.item.split(" / ").next().map(normal);
         let has_rows = self.modified.iter().any(|row| first(row).as_deref() == Some(what));
         let blocks = base.named(what).next().map_or(&[][..], |section| base.blocks_of(section));
         let is_state = ["status", "states", "transitions"].iter().any(|end| what.ends_with(end));

@@ -120,15 +120,7 @@ pub(super) fn made_beside(
 fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: bool) -> Preview {
     let base = checkpoint.document();
     let instructions = delta.instructions();
-    let has_instructions = instructions.is_some();
-    let instructions = instructions.unwrap_or_default();
-    let named = |document: Document| {
-        let result = Checkpoint::from(document);
-        match delta.to() {
-            Some(to) => result.named(to),
-            None => result,
-        }
-    };
+    let named = |document: Document| Checkpoint::called(document, delta.to());
     let unfit = expect_source(checkpoint, delta).err();
     if instructions.are_exact() {
         let unread = header_faults(delta.document()).into_iter().map(|(_, error)| error);
@@ -150,16 +142,16 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
         return Preview::refused(vec![error]);
     }
     let unfit = expect_header(checkpoint, delta).err().or(unfit);
-    let unfit = unfit.or_else(|| expect_changes(delta, has_instructions).err());
-    let is_unfit = unfit.is_some() || MisplacedHeader::of(delta.document()).is_some();
-    let directed = plan.direct_all(&instructions, base);
-    let unread = delta.unread().into_iter().map(|(_, error)| error);
-    let mut run = Run {
-        base,
-        document: base.clone(),
-        effects: Vec::new(),
-        refusals: unfit.into_iter().chain(unread).chain(directed).collect(),
-    };
+    let unfit = unfit.or_else(|| expect_changes(delta, &instructions).err());
+    let mut faults = header_faults(delta.document());
+    let is_misplaced = faults.iter().any(|(code, _)| *code == "front-matter-place");
+    // Everything else would be said of another document.
+    faults.extend(if is_misplaced { Vec::new() } else { delta.unread() });
+    let is_unfit = unfit.is_some() || is_misplaced;
+    let mut refusals: Vec<Error> = unfit.into_iter().collect();
+    refusals.extend(faults.into_iter().map(|(_, error)| error));
+    refusals.extend(plan.direct_all(&instructions, base));
+    let mut run = Run { base, document: base.clone(), effects: Vec::new(), refusals };
     run.all(&plan);
     run.header(checkpoint, delta, names_parent);
     run.refusals.sort_by_key(|error| error.place().line);
@@ -194,10 +186,10 @@ fn expect_header(checkpoint: &Checkpoint, delta: &CheckpointDelta) -> Result<()>
 }
 
 /// Refuses a document that has no place for changes.
-fn expect_changes(delta: &CheckpointDelta, has_instructions: bool) -> Result<()> {
+fn expect_changes(delta: &CheckpointDelta, instructions: &Instructions) -> Result<()> {
     let parts = ["added", "modified", "removed", "status transitions"];
     let is_known = parts.iter().any(|name| delta.part(name).is_some());
-    if is_known || has_instructions || MisplacedHeader::of(delta.document()).is_some() {
+    if is_known || !instructions.is_empty() || MisplacedHeader::of(delta.document()).is_some() {
         return Ok(());
     }
     let expected = "Merge Instructions, or Added, Modified, Removed or Status Transitions under \
@@ -234,8 +226,8 @@ impl Run<'_> {
         for part in &plan.removed {
             self.removed(part);
         }
-        for row in &plan.modified {
-            self.edit(row.change.line, modify(&self.document, row));
+        for (change, scope) in &plan.modified {
+            self.edit(change.line, modify(&self.document, change, *scope));
         }
         for addition in &plan.added {
             let part = &addition.part;

@@ -121,10 +121,7 @@ pub fn shrink(
     Ok(ShrunkCheckpoint {
         tokens: counter.count(document.text()),
         gone: gone.collect(),
-        checkpoint: match checkpoint.id() {
-            Some(id) => Checkpoint::from(document).named(id),
-            None => Checkpoint::from(document),
-        },
+        checkpoint: Checkpoint::called(document, checkpoint.id()),
     })
 }
 
@@ -139,13 +136,11 @@ fn too_large(
         let tokens = counter.count(&body);
         (tokens > 0).then(|| format!("{} {tokens}", section.title))
     });
-    let takes: Vec<String> = sections.collect();
+    let takes = sections.collect::<Vec<_>>().join(", ");
+    let (all, least) = (counter.count(before.text()), counter.count(smallest.text()));
     let message = format!(
-        "the checkpoint has {} tokens and cannot be made smaller than {}, which is more than \
-         {tokens}: {}",
-        counter.count(before.text()),
-        counter.count(smallest.text()),
-        takes.join(", ")
+        "the checkpoint has {all} tokens and cannot be made smaller than {least}, which is more \
+         than {tokens}: {takes}"
     );
     Error::new(ErrorKind::Limit, message)
 }

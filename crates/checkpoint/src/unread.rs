@@ -98,13 +98,9 @@ pub(super) fn header_faults(document: &Document) -> Vec<Fault> {
 }
 
 impl CheckpointDelta {
-    /// What nothing would read, in the order of the lines.
+    /// What nothing would read below the header, in the order of the lines.
     pub(super) fn unread(&self) -> Vec<Fault> {
-        let mut found = header_faults(self.document());
-        if found.iter().any(|(code, _)| *code == "front-matter-place") {
-            // Everything else would be said of another document.
-            return found;
-        }
+        let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         let sections = self.document().sections();
         let mut roles: Vec<Role> = Vec::with_capacity(sections.len());
@@ -161,9 +157,6 @@ impl CheckpointDelta {
                 _ => "three cells and a name in the first",
             },
             _ if is_text && is_nothing(&text) => return None,
-            (Role::Rows, BlockKind::Paragraph) if first.starts_with('|') => {
-                "a table: titles, a line `|---|` for each, and rows"
-            }
             (Role::Rows, _) => "a row of a table with Before and After",
             (Role::Changes, _) => {
                 "`### Added`, `### Modified`, `### Removed` or `### Status Transitions` over what \

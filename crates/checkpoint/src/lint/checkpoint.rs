@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Diagnostic, Findings, Severity};
+use super::{Diagnostic, Findings};
 use crate::{
     document::{Document, Section},
     full_state::inline_time,
@@ -103,7 +103,7 @@ fn tables(findings: &mut Findings<'_>) {
     for (kind, section) in known(document) {
         let Some([one, two, three]) = kind.columns() else { continue };
         if !document.blocks_of(section).is_empty() {
-            findings.table(section, &[&[one], &[two], &[three]], Severity::Warning);
+            findings.table(section, &[&[one], &[two], &[three]]);
         }
     }
 }

@@ -1,41 +1,35 @@
 use super::{Diagnostic, Findings, Severity};
 use crate::{
+    Error,
     apply::exact,
-    blocks::{Block, BlockKind},
     delta::CheckpointDelta,
     document::{Document, Section},
     grammar::{EXPECTED, Order},
     instructions::Instructions,
     names::{SectionKind, normal},
-    unread::{Fault, Role, meant},
+    unread::{Fault, Role, header_faults, meant},
 };
 
 /// Every finding of a delta, in the order of the text. O(document).
 pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
     let delta = CheckpointDelta::from_document(document.clone());
-    let (of_header, unread): (Vec<Fault>, Vec<Fault>) =
-        delta.unread().into_iter().partition(|(code, _)| OF_HEADER.contains(code));
-    of_header.into_iter().for_each(|fault| findings.fault(fault));
+    header_faults(document).into_iter().for_each(|fault| findings.fault(fault));
     header(&mut findings);
     if findings.has("front-matter-place") {
-        // Everything else would be said of another document.
+        // Everything else would be instructions of another document.
         return findings.finish();
     }
     let instructions = delta.instructions();
-    sections(&mut findings, &delta);
+    sections(&mut findings, &delta, &instructions);
     findings.rows();
-    tables(&mut findings, &delta);
-    let is_exact = instructions.as_ref().is_some_and(Instructions::are_exact);
-    add_instructions(&mut findings, &delta, instructions);
-    add_unread(&mut findings, unread, is_exact);
-    decisions(&mut findings, &delta);
+    let mut wrong: Vec<Error> = instructions.wrong.iter().map(Error::copy_error).collect();
+    wrong.extend(exact(&instructions).err().filter(|_| wrong.is_empty()));
+    wrong.into_iter().for_each(|error| findings.fault(("instruction", error)));
+    add_unread(&mut findings, delta.unread(), instructions.are_exact());
+    decisions(&mut findings, &delta, &instructions);
     findings.finish()
 }
-
-/// The codes of what of a header nothing reads.
-const OF_HEADER: [&str; 4] =
-    ["front-matter-open", "front-matter-place", "front-matter-field", "duplicate-field"];
 
 fn header(findings: &mut Findings<'_>) {
     if !findings.expect_header("`delta`, `created`, `from` and `to`") {
@@ -57,7 +51,7 @@ fn header(findings: &mut Findings<'_>) {
 
 const CHANGES: [&str; 3] = ["added", "modified", "removed"];
 
-fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
+fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta, instructions: &Instructions) {
     let document = findings.document;
     let changes = delta.part("changes");
     let summary = delta.part("summary").map(|(_, section)| section);
@@ -86,9 +80,15 @@ fn sections(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
         let message = "there is none of Added, Modified and Removed";
         let expected = "at least one of `### Added`, `### Modified` and `### Removed`";
         findings.error("no-changes", place, message, expected);
-    } else if is_empty(delta) {
+    } else if is_empty(delta, instructions) {
         let place = present.first().map_or((1, 1, 0), |section| findings.line(section.line()));
         findings.warning("empty-delta", place, "the delta changes nothing", "a change");
+    }
+    let section = delta.part("merge instructions").filter(|_| instructions.is_empty());
+    if let Some((_, section)) = section {
+        let place = findings.line(section.line());
+        let message = "there are no instructions";
+        findings.warning("no-instructions", place, message, format!("a list, each {EXPECTED}"));
     }
     places(findings, changes.map(|(index, _)| index));
 }
@@ -109,15 +109,15 @@ fn add_unread(findings: &mut Findings<'_>, unread: Vec<Fault>, is_exact: bool) {
     }
 }
 
-fn is_empty(delta: &CheckpointDelta) -> bool {
+fn is_empty(delta: &CheckpointDelta, instructions: &Instructions) -> bool {
     // The one word of an empty delta.
     let says = |entry: &Vec<String>| entry.join("") != "Nothing.";
     let mut parts = delta.added().into_iter().chain(delta.removed());
-    let directs = |found: Instructions| found.first_line().is_some() || found.whole.is_some();
     !parts.any(|part| part.entries.iter().any(says))
         && delta.modified().is_empty()
         && delta.transitions().is_empty()
-        && !delta.instructions().is_some_and(directs)
+        && instructions.first_line().is_none()
+        && instructions.whole.is_none()
 }
 
 /// Where the sections of a delta stand.
@@ -146,7 +146,7 @@ fn places(findings: &mut Findings<'_>, changes: Option<usize>) {
 }
 
 /// What takes a decision away or changes it, although decisions only grow.
-fn decisions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
+fn decisions(findings: &mut Findings<'_>, delta: &CheckpointDelta, instructions: &Instructions) {
     let is_of_them = |name: &str| SectionKind::from_title(name) == Some(SectionKind::Decisions);
     let is_of = |path: &str, mark| is_of_them(path.split(mark).next().unwrap_or_default());
     let mut warn = |line, message: &str| {
@@ -164,46 +164,9 @@ fn decisions(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
             warn(change.line, "a decision is changed");
         }
     }
-    for (line, order) in delta.instructions().iter().flat_map(|found| &found.orders) {
+    for (line, order) in &instructions.orders {
         if matches!(order, Order::Replace { section, .. } if is_of_them(section)) {
             warn(*line, "decisions are taken away");
         }
-    }
-}
-
-fn tables(findings: &mut Findings<'_>, delta: &CheckpointDelta) {
-    let subjects: [(&str, &[&str]); 2] =
-        [("modified", &["Section/Field", "Section", "Field"]), ("status transitions", &["Item"])];
-    for (name, subject) in subjects {
-        let Some((_, section)) = delta.part(name) else { continue };
-        let blocks = findings.document.blocks_of(section);
-        let is_text = |block: &Block| matches!(block.kind, BlockKind::Paragraph);
-        // A sentence may say that there is nothing.
-        if !blocks.iter().all(is_text) || delta.broken_table(name).is_some() {
-            let titles: [&[&str]; 3] = [subject, &["Before"], &["After"]];
-            findings.table(section, &titles, Severity::Error);
-        }
-    }
-}
-
-fn add_instructions(
-    findings: &mut Findings<'_>,
-    delta: &CheckpointDelta,
-    instructions: Option<Instructions>,
-) {
-    let Some((_, section)) = delta.part("merge instructions") else { return };
-    let Some(instructions) = instructions else {
-        let place = findings.line(section.line());
-        let message = "there are no instructions";
-        findings.warning("no-instructions", place, message, format!("a list, each {EXPECTED}"));
-        return;
-    };
-    for error in &instructions.wrong {
-        findings.fault(("instruction", error.copy_error()));
-    }
-    if let Err(error) = exact(&instructions)
-        && instructions.wrong.is_empty()
-    {
-        findings.fault(("instruction", error));
     }
 }

@@ -1,4 +1,4 @@
-use super::{Findings, Severity};
+use super::Findings;
 use crate::{document::Section, names::normal};
 
 impl Findings<'_> {
@@ -33,22 +33,14 @@ impl Findings<'_> {
     }
 
     /// The columns of a section that is to have a table, and whether it has one.
-    pub(super) fn table(&mut self, section: &Section, titles: &[&[&str]], severity: Severity) {
+    pub(super) fn table(&mut self, section: &Section, titles: &[&[&str]]) {
         self.columns(section, titles);
         let mut blocks = self.document.blocks_of(section).iter();
-        if blocks.any(|block| block.kind.titles().is_some()) {
-            return;
-        }
-        let place = self.line(section.line());
-        let message = format!("{} has no table", section.title);
-        self.error(
-            "expected-table",
-            place,
-            message,
-            format!("a table with {}", columns_of(titles)),
-        );
-        if let Some(found) = self.found.last_mut() {
-            found.severity = severity;
+        if !blocks.any(|block| block.kind.titles().is_some()) {
+            let place = self.line(section.line());
+            let message = format!("{} has no table", section.title);
+            let expected = format!("a table with {}", columns_of(titles));
+            self.warning("expected-table", place, message, expected);
         }
     }
 }

@@ -352,7 +352,7 @@ fn what_cannot_be_applied_is_refused_with_its_line_and_changes_nothing() {
     refused(&exact(begun), 14, "N lines `HASH` become M `HASH`.");
     let broken =
         "## Changes\n\n### Modified\n\n| Section | Before | After---|---|\n| Problem | x | y |\n";
-    refused(broken, 16, "expected a table");
+    refused(broken, 16, "expected a row of a table");
     let states = "## Changes\n\n### Status Transitions\n\n| Item | Before | After |\n|---|---|---|\n| Phase 1 | Open | Done |\n";
     refused(states, 18, "expected \"Phase 1\" to be \"Open\", found \"Done\"");
     let modified = "## Changes\n\n### Modified\n\n| Section | Before | After |\n|---|---|---|\n| Decisions / Store | LMDB | x |\n";
