@@ -193,6 +193,6 @@ pub mod timelines {}
 struct Readme;
 
 /// What is known of every recording, as each room answers.
-#[cfg(all(test, feature = "checkpoint"))]
+#[cfg(all(test, feature = "checkpoint", feature = "record"))]
 #[path = "../tests/facts/mod.rs"]
 mod facts;

@@ -70,6 +70,6 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-#[cfg(all(test, feature = "checkpoint"))]
+#[cfg(all(test, feature = "checkpoint", feature = "record"))]
 pub(crate) use words::WordPlaces;
 pub(crate) use words::{last_command, said_by_user};

@@ -90,7 +90,7 @@ const NOT_CHOSEN: &str = "not chosen yet";
 
 /// What was chosen by hand where rooms disagree: a table with the columns fact, kind, answers, right,
 /// reason, parted by ` | `. `*` stands for anything; hashes and numbers in answers are `#`. The kind
-/// may be a recording's name and a place. The right answer is that of a room, by its name, or stands
+/// may be a recording's name and a place in it. The right answer is that of a room, by its name, or stands
 /// there itself. The first row that fits counts.
 pub struct Choices(Vec<Choice>);
 
@@ -117,7 +117,7 @@ impl Choices {
         };
         self.0.iter().find(|choice| {
             choice.fact == fact.name
-                && (fits(&choice.kind, &fact.kind) || choice.kind == place)
+                && (fits(&choice.kind, &fact.kind) || fits(&choice.kind, &place))
                 && fits(&choice.answers, &answers)
         })
     }
@@ -193,9 +193,12 @@ fn differences(expected: &str, found: &str) -> Vec<String> {
         let (was, is) = (was.get(name).unwrap_or(&none), is.get(name).unwrap_or(&none));
         let known: BTreeSet<_> = was.iter().collect();
         let now: BTreeSet<_> = is.iter().collect();
-        let gone = was.iter().filter(|line| !now.contains(line)).map(|line| ('-', line));
-        let new = is.iter().filter(|line| !known.contains(line)).map(|line| ('+', line));
-        differing.extend(gone.chain(new).map(|(mark, line)| format!("{name}: {mark} {line}")));
+        let gone = was.iter().enumerate().filter(|(_, line)| !now.contains(line));
+        let new = is.iter().enumerate().filter(|(_, line)| !known.contains(line));
+        let mut lines: Vec<(usize, char, &&str)> = gone.map(|(at, line)| (at, '-', line)).collect();
+        lines.extend(new.map(|(at, line)| (at, '+', line)));
+        lines.sort_by_key(|(at, mark, _)| (*at, *mark == '+'));
+        differing.extend(lines.iter().map(|(_, mark, line)| format!("{name}: {mark} {line}")));
     }
     differing
 }
