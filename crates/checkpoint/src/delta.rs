@@ -57,7 +57,7 @@ impl Part {
 }
 
 /// A value before and after.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The section, field or item.
     pub item: String,

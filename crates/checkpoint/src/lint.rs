@@ -248,10 +248,6 @@ impl<'d> Findings<'d> {
         }
     }
 
-    fn has(&self, code: &str) -> bool {
-        self.found.iter().any(|found| found.code == code)
-    }
-
     fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|found| (found.line, found.column, found.severity));
         self.found

@@ -22,18 +22,21 @@ const FIELDS: [&str; 5] = ["checkpoint", "created", "anchor", "parent", "last_de
 pub(super) fn modify(document: &Document, change: &Change, scope: Scope) -> Result<Edit> {
     expect_whole(&change.before, change.line)?;
     expect_whole(&change.after, change.line)?;
-    let path: Vec<&str> = change.item.split(" / ").map(str::trim).collect();
     let line = change.line;
+    if scope != Scope::Text {
+        return whole_section(document, section(document, &change.item, line)?, change, scope);
+    }
+    let path: Vec<&str> = change.item.split(" / ").map(str::trim).collect();
     match path.as_slice() {
         [name] => {
-            if let (Scope::Text, Some(edit)) = (scope, field(document, name, change)?) {
+            if let Some(edit) = field(document, name, change)? {
                 return Ok(edit);
             }
-            if scope == Scope::Text && document.named(name).next().is_none() {
-                let block = entry(document, name, None, line)?;
-                return replace_once(document, block.lines.start..block.lines.start + 1, change);
+            if document.named(name).next().is_some() {
+                return whole_section(document, section(document, name, line)?, change, scope);
             }
-            whole_section(document, section(document, name, line)?, change, scope)
+            let block = entry(document, name, None, line)?;
+            replace_once(document, block.lines.start..block.lines.start + 1, change)
         }
         [name, row] => {
             let block = entry(document, row, Some(section(document, name, line)?), line)?;
@@ -50,10 +53,7 @@ pub(super) fn modify(document: &Document, change: &Change, scope: Scope) -> Resu
                     Error::missing(line, expected)
                 })
         }
-        _ => {
-            let found = format!("{:?}", change.item);
-            Err(Error::unmet(line, "`Section / row / Column`", found))
-        }
+        _ => Err(Error::unmet(line, "`Section / row / Column`", format_args!("{:?}", change.item))),
     }
 }
 

@@ -35,6 +35,9 @@ pub(super) enum Scope {
     AnySection,
 }
 
+/// Entries in the place of what a section says.
+type Replacement = (Vec<Part>, Scope);
+
 /// Entries that come.
 pub(super) struct Addition {
     pub(super) part: Part,
@@ -42,13 +45,15 @@ pub(super) struct Addition {
     pub(super) place: Option<String>,
     /// The state that an instruction names.
     pub(super) state: Option<String>,
+    /// What of its section they take the place of, where an instruction replaces it.
+    pub(super) clears: Option<Scope>,
 }
 
 impl Plan {
     /// The changes that a delta declares.
     pub(super) fn declared(delta: &CheckpointDelta) -> Self {
         let modified = changed(delta.modified()).into_iter();
-        let addition = |part| Addition { part, place: None, state: None };
+        let addition = |part| Addition { part, place: None, state: None, clears: None };
         Self {
             removed: declared(delta.removed()),
             modified: modified.map(|change| (change, Scope::Text)).collect(),
@@ -85,12 +90,13 @@ impl Plan {
 
     /// Carries out what an instruction says of the plan. Gives the entries that it puts somewhere.
     fn direct(&mut self, base: &Document, line: usize, order: &Order) -> Result<Vec<Addition>> {
-        let (parts, name, state) = match order {
+        let (parts, name, state, mut clears) = match order {
             Order::Append { what, section: name, state } => {
-                (self.take(what, line)?, name, state.as_ref())
+                (self.take(what, line)?, name, state.as_ref(), None)
             }
             Order::Replace { section: name, what } => {
-                (self.replace(line, section(base, name, line)?, what)?, name, None)
+                let (parts, scope) = self.replace(line, section(base, name, line)?, what)?;
+                (parts, name, None, Some(scope))
             }
             Order::Update { what } => {
                 self.expect_about(base, line, what)?;
@@ -107,13 +113,14 @@ impl Plan {
             }
         }
         let place = || Some(place.title.clone());
-        let of = |part| Addition { part, place: place(), state: state.cloned() };
+        let of =
+            |part| Addition { part, place: place(), state: state.cloned(), clears: clears.take() };
         Ok(parts.into_iter().map(of).collect())
     }
 
-    /// Directs the row of Modified about a section to the whole of it, or puts a text or entries of
-    /// Added there.
-    fn replace(&mut self, line: usize, place: &Section, what: &Words) -> Result<Vec<Part>> {
+    /// Directs the row of Modified about a section to the whole of it, or a text into its place; else
+    /// gives the entries of Added that take it, and what they take the place of.
+    fn replace(&mut self, line: usize, place: &Section, what: &Words) -> Result<Replacement> {
         let title = normal(&place.title);
         let about = |row: &&mut (Change, Scope)| normal(&row.0.item) == title;
         let mut rows: Vec<&mut (Change, Scope)> = self.modified.iter_mut().filter(about).collect();
@@ -121,7 +128,7 @@ impl Plan {
             [] => {}
             [(row, scope)] if !what.is_quoted || row.after == what.text => {
                 *scope = Scope::WholeSection;
-                return Ok(Vec::new());
+                return Ok((Vec::new(), *scope));
             }
             [(row, _), ..] => {
                 let expected = format!("one row of Modified about {:?}, as the words", place.title);
@@ -129,16 +136,16 @@ impl Plan {
                 return Err(Error::unmet(line, expected, found));
             }
         }
-        let parts = if what.is_quoted { Vec::new() } else { self.take(what, line)? };
+        if what.is_quoted {
+            let (item, after) = (place.title.clone(), what.text.clone());
+            let change = Change { item, after, line, ..Change::default() };
+            self.modified.push((change, Scope::AnySection));
+            return Ok((Vec::new(), Scope::AnySection));
+        }
         // What is not replaced by its nature must say in Removed all that goes.
         let is_replaced = place.kind().map(SectionKind::merge_rule) == Some(MergeRule::Replace);
-        let is_any = is_replaced || what.is_quoted;
-        let scope = if is_any { Scope::AnySection } else { Scope::WholeSection };
-        let after = if what.is_quoted { what.text.clone() } else { String::new() };
-        let item = place.title.clone();
-        let change = Change { item, before: String::new(), after, line };
-        self.modified.push((change, scope));
-        Ok(parts)
+        let scope = if is_replaced { Scope::AnySection } else { Scope::WholeSection };
+        Ok((self.take(what, line)?, scope))
     }
 
     /// Takes what words mean out of Added: an entry by what it says or is about, else the parts

@@ -3,7 +3,7 @@
 use super::{
     additions::append,
     apply::{apply_exact, expect_source},
-    delta::{CheckpointDelta, Part},
+    delta::{Change, CheckpointDelta, Part},
     document::{Document, Section},
     edit::Edit,
     exact::Step,
@@ -94,10 +94,6 @@ impl Preview {
             None => Err(self.refusals),
         }
     }
-
-    fn refused(refusals: Vec<Error>) -> Self {
-        Self { effects: Vec::new(), refusals, after: None }
-    }
 }
 
 /// Says what [`apply`](super::apply) does with a delta, and everything that it refuses.
@@ -126,20 +122,20 @@ fn previewed(checkpoint: &Checkpoint, delta: &CheckpointDelta, names_parent: boo
         let unread = header_faults(delta.document()).into_iter().map(|(_, error)| error);
         let refusals: Vec<Error> = unread.chain(unfit).collect();
         if !refusals.is_empty() {
-            return Preview::refused(refusals);
+            return Preview { effects: Vec::new(), refusals, after: None };
         }
         return match apply_exact(base, &instructions) {
             Ok(document) => {
                 let effects = effects_of(base, &document, &instructions);
                 Preview { effects, refusals, after: Some(named(document)) }
             }
-            Err(error) => Preview::refused(vec![error]),
+            Err(error) => Preview { effects: Vec::new(), refusals: vec![error], after: None },
         };
     }
     let mut plan = Plan::declared(delta);
     let steps = plan.count() + instructions.orders.len();
     if let Err(error) = expect_little_work(base, delta, steps) {
-        return Preview::refused(vec![error]);
+        return Preview { effects: Vec::new(), refusals: vec![error], after: None };
     }
     let unfit = expect_header(checkpoint, delta).err().or(unfit);
     let unfit = unfit.or_else(|| expect_changes(delta, &instructions).err());
@@ -274,9 +270,8 @@ impl Run<'_> {
         for (key, source, value) in fields {
             let Some(value) = value else { continue };
             let line = front.and_then(|front| front.field(source)).map_or(1, |from| from.line + 1);
-            let value_of = |document: &Document| {
-                document.front_matter().and_then(|front| front.get(key)).map(str::to_owned)
-            };
+            let value_of =
+                |document: &Document| Some(document.front_matter()?.get(key)?.to_owned());
             let set = value_of(&self.document).filter(|set| set != value);
             if key == "created" && !is_timestamp(value) {
                 let expected = "a time such as `2025-12-14T16:00:00Z`";
@@ -314,6 +309,10 @@ fn added(document: &Document, addition: &Addition, line: usize) -> Result<Docume
     }
     if part.entries.is_empty() {
         return Ok(document);
+    }
+    if let Some(scope) = addition.clears {
+        let nothing = Change { item: title.to_owned(), line, ..Change::default() };
+        document = document.edited(vec![modify(&document, &nothing, scope)?])?;
     }
     let place = section(&document, title, line)?;
     let edit = append(&document, place, addition, line)?;

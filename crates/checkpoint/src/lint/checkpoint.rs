@@ -21,7 +21,7 @@ pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     let mut findings = Findings::of(document);
     header_faults(document).into_iter().for_each(|fault| findings.fault(fault));
     header(&mut findings);
-    if findings.has("front-matter-place") {
+    if findings.found.iter().any(|found| found.code == "front-matter-place") {
         // Everything else would be said of another document.
         return findings.finish();
     }

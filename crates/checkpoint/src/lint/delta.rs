@@ -16,7 +16,7 @@ pub(super) fn lint(document: &Document) -> Vec<Diagnostic> {
     let delta = CheckpointDelta::from_document(document.clone());
     header_faults(document).into_iter().for_each(|fault| findings.fault(fault));
     header(&mut findings);
-    if findings.has("front-matter-place") {
+    if findings.found.iter().any(|found| found.code == "front-matter-place") {
         // Everything else would be instructions of another document.
         return findings.finish();
     }

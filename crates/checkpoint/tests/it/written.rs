@@ -238,6 +238,13 @@ fn what_can_be_carried_out_is_and_the_rest_is_listed_with_its_lines() {
         .replace("- Cache: none\n", "")
         .replace("- Measure", "- Ship");
     assert_eq!(after.text(), expected);
+    // What replaces a section and is refused leaves the section as it was.
+    let cut = "### Added\n\n**Tasks:**\n- Ship and…\n\n**Decisions:**\n- Queue: none";
+    let orders = "1. Replace Next Actions with tasks\n2. Replace Current State with decisions";
+    let said = preview(&Checkpoint::parse(BASE).unwrap(), &delta(&told(cut, orders)));
+    let (after, left) = said.into_partial().unwrap();
+    assert!(after.text().ends_with("- Phase 2 → Open\n\n### Next Actions\n\n- Measure\n"));
+    assert_eq!(left.len(), 2);
     // Nothing is carried out of what is from another checkpoint, or fits none.
     let other = Checkpoint::parse(BASE.replace("checkpoint: a", "checkpoint: z")).unwrap();
     assert_eq!(preview(&other, &delta(body)).into_partial().unwrap_err()[0].place().line, Some(4));
@@ -777,7 +784,7 @@ fn words_replace_a_section_only_where_before_is_all_of_it() {
 fn entries_of_added_replace_a_section_that_grows_only_where_removed_says_what_goes() {
     let order = "1. Replace Decisions with the new decisions";
     let added = "### Added\n\n**Decisions:**\n- Store: LMDB";
-    refuses(&told(added, order), &[(21, "as a whole, found \"- Store: SQLite")]);
+    refuses(&told(added, order), &[(17, "as a whole, found \"- Store: SQLite")]);
     let removed = format!("{added}\n\n### Removed\n\n- Store: SQLite\n- Cache");
     let (gone, come) = effect(&delta(&told(&removed, order)));
     assert_eq!(gone, ["- Store: SQLite", "- Cache: none"]);
