@@ -20,8 +20,9 @@ pub struct CompressionOptions {
     pub retry_delay_ms: i64,
     /// A range that failed is tried again: after twice `retry_delay_ms`, and after twice as long
     /// each time that it fails again, up to so many milliseconds. When one of several fails again,
-    /// the others wait as long, so that an engine which is down is asked once at a time; when one
-    /// is answered, the others are due. 600,000 by default; 0: never.
+    /// the others wait as long, so that an engine which is down is asked once at a time; when a
+    /// range is answered, the others are due. Where the clock stands still, frames are what passes.
+    /// 600,000 by default; 0: never.
     pub retry_most_ms: i64,
     /// The newest frames that are never compressed. 8 by default. In a
     /// [`ContextWindow`](crate::window::ContextWindow) they are only as many as

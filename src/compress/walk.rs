@@ -8,7 +8,7 @@ use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, FacetChange, Frame, Frames, History, Veil},
+    veil::{Facet, Frame, Frames, History, Veil},
 };
 
 /// The frames of a history as compression sees them, walked once.
@@ -422,18 +422,12 @@ fn stays(facet: &Facet) -> bool {
 ///
 /// Runs in time proportional to the facets, once for all chunks of the frame.
 fn added_that_stay(frame: &Frame) -> HashSet<&str> {
-    let added = || {
-        frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(&**facet),
-            _ => None,
-        })
-    };
     // Most frames pin nothing.
-    if !added().any(has_one_that_stays) {
+    if !frame.added().any(has_one_that_stays) {
         return HashSet::new();
     }
     let mut last: HashMap<&FacetId, bool> = HashMap::new();
-    for facet in added() {
+    for facet in frame.added() {
         let mut of_facet = HashMap::new();
         note(facet, &mut of_facet);
         last.extend(of_facet);

@@ -8,7 +8,7 @@ use crate::{
     id::{FacetId, FrameSeq, Role},
     json::Value,
     snapshot::{PartRef, SubstitutionKind},
-    veil::{ContentForm, Facet, FacetChange, Frame, History, Imported, PartPlace, PartSource},
+    veil::{ContentForm, Facet, Frame, History, Imported, PartPlace, PartSource},
 };
 
 /// Who speaks a turn.
@@ -249,10 +249,8 @@ impl<'a> Open<'a> {
             Place::Tail | Place::Framing => (None, None),
         };
         let mut facets = HashMap::new();
-        for op in source.iter().flat_map(|frame| &frame.ops) {
-            if let FacetChange::Add(facet) = &op.change {
-                gather(facet, false, &mut facets);
-            }
+        for facet in source.iter().flat_map(|frame| frame.added()) {
+            gather(facet, false, &mut facets);
         }
         let imported = source.and_then(|frame| frame.imported.as_deref());
         let (is_block, in_tail) = (matches!(place, Place::Block(_)), place == Place::Tail);

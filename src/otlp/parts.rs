@@ -3,21 +3,13 @@
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value, object},
-    veil::{Facet, FacetChange, Frame, PartContent, PartSource, Source},
+    veil::{Facet, Frame, PartContent, PartSource, Source},
 };
-
-/// The facets that a frame adds.
-fn added(frame: &Frame) -> impl Iterator<Item = &Facet> {
-    frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    })
-}
 
 /// The parts of a frame, in order.
 pub(super) fn parts_of(frame: &Frame) -> Vec<Value> {
     let mut parts = Vec::new();
-    added(frame).for_each(|facet| add(facet, &mut parts));
+    frame.added().for_each(|facet| add(facet, &mut parts));
     parts
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     id::FrameSeq,
     json::Value,
-    veil::{Facet, FacetChange, Frame, History, Pair, PartPlace, calls_and_results},
+    veil::{Facet, Frame, History, Pair, PartPlace, calls_and_results},
 };
 
 /// The pairs of calls and results of a session, by the frame of the call.
@@ -97,9 +97,5 @@ impl CallPairs {
 
 /// The calls and results that a frame shows, in order.
 fn parts(frame: &Frame) -> Vec<&Facet> {
-    let added = frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    });
-    calls_and_results(added)
+    calls_and_results(frame.added())
 }

@@ -1,12 +1,11 @@
 //! What a provider took out of a request before the model read it.
 
-use super::{Recording, Request};
+use super::Recording;
 use crate::{
     Result,
     id::{FacetId, FrameSeq},
     json::{Path, PathElement, Value},
-    transcript::{AppliedEdit, ClearedPart},
-    veil::{FacetChange, History},
+    transcript::ClearedPart,
 };
 
 /// A block of a message that was sent, and that the model did not read: its provider cleared it.
@@ -46,34 +45,20 @@ impl Recording {
         let Some(exchange) = exchange.filter(|of| !of.edits.is_empty()) else {
             return Ok(Vec::new());
         };
-        self.request(number)?.cleared(&exchange.edits, self.history(&exchange.session))
-    }
-}
-
-impl Request {
-    /// What these edits cleared of the request, with the facets where the frames of its session are
-    /// given.
-    fn cleared(
-        &self,
-        edits: &[AppliedEdit],
-        history: Option<&History>,
-    ) -> Result<Vec<ClearedBlock>> {
-        let body = self.value()?;
+        let request = self.request(number)?;
+        let body = request.value()?;
         let messages = body.get("messages").and_then(Value::as_array).unwrap_or_default();
+        let history = self.history(&exchange.session);
         let block = |part: ClearedPart| {
-            let frame = self.frame_of(part.message);
-            let frame_of = frame.and_then(|frame| history?.get(frame));
-            let facets = frame_of.iter().flat_map(|frame| &frame.ops);
-            let added = facets.filter_map(|op| match &op.change {
-                FacetChange::Add(facet) => Some(&**facet),
-                _ => None,
+            let frame = request.frame_of(part.message);
+            let of = frame.and_then(|frame| history?.get(frame));
+            let facet = of.and_then(|of| {
+                let at = part.facet_in(of.added())?;
+                of.added().nth(at).map(|facet| facet.id.clone())
             });
-            let added: Vec<_> = added.collect();
-            let facet = part.facet_in(added.iter().copied()).and_then(|at| added.get(at));
-            let facet = facet.map(|facet| facet.id.clone());
             ClearedBlock { message: part.message, block: part.block, frame, facet }
         };
-        let cleared = ClearedPart::of(edits, body.get("context_management"), messages);
+        let cleared = ClearedPart::of(&exchange.edits, body.get("context_management"), messages);
         Ok(cleared.into_iter().map(block).collect())
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     transcript::{
         Api, AppliedEdit, BodyText, Record, RecordedExchange, Transcript, TranscriptFormat, Usage,
     },
-    veil::{Call, Facet, FacetChange, Frame, History, Source, SubagentStart},
+    veil::{Call, Facet, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
 
@@ -452,11 +452,7 @@ impl Recording {
     /// Cost: O(the strings of the frame).
     pub fn facet_of(&self, session: &str, frame: FrameSeq, text: &str) -> Option<FacetId> {
         let frame = self.history(session)?.get(frame)?;
-        let added = frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(&**facet),
-            _ => None,
-        });
-        added.into_iter().find_map(|facet| facet_that_says(facet, text)).cloned()
+        frame.added().find_map(|facet| facet_that_says(facet, text)).cloned()
     }
 
     /// The request with this number, as the model saw it. One of a transcript is rendered and written

@@ -22,8 +22,8 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{ObjectExt, Value},
     veil::{
-        Branch, Compaction, ContextEdit, Facet, FacetChange, FacetOp, Frame, Imported, PartContent,
-        Source, SubagentStart, without,
+        Branch, Compaction, ContextEdit, Facet, FacetOp, Frame, Imported, PartContent, Source,
+        SubagentStart, without,
     },
 };
 
@@ -154,11 +154,7 @@ impl Sink {
     /// The facets that a frame adds which was not given out yet.
     pub(super) fn facets_of(&self, frame: FrameSeq) -> Option<Vec<Facet>> {
         let at = self.ready.binary_search_by_key(&frame, |record| record.frame.sequence).ok()?;
-        let added = self.ready.get(at)?.frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(Facet::clone(facet)),
-            _ => None,
-        });
-        Some(added.collect())
+        Some(self.ready.get(at)?.frame.added().cloned().collect())
     }
 
     /// Has a frame which was not given out yet tell that earlier ones are read as these facets.

@@ -1,7 +1,4 @@
-use crate::{
-    id::FacetType,
-    veil::{FacetChange, Frame},
-};
+use crate::{id::FacetType, veil::Frame};
 
 /// What frames hold, counted from the frames alone.
 ///
@@ -30,8 +27,7 @@ impl Tally {
     /// Counts a frame. O(facets of the frame).
     pub fn add(&mut self, frame: &Frame) {
         self.messages += u64::from(is_message(frame));
-        for op in &frame.ops {
-            let FacetChange::Add(facet) = &op.change else { continue };
+        for facet in frame.added() {
             self.tool_calls += u64::from(facet.call().is_some());
             self.tool_results += u64::from(facet.facet_type == FacetType::RESULT);
         }

@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use super::{Branch, Facet, FacetChange, Frame};
+use super::{Branch, Facet, Frame};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetType, FrameSeq},
@@ -143,11 +143,7 @@ impl Compaction {
 
 /// What a frame adds, as one facet: a summary itself, or one that holds all of it.
 fn summary_of(frame: &Frame) -> Option<Facet> {
-    let added = frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(Facet::clone(facet)),
-        _ => None,
-    });
-    let mut added: Vec<Facet> = added.collect();
+    let mut added: Vec<Facet> = frame.added().cloned().collect();
     match added.as_slice() {
         [] => None,
         [facet] if facet.facet_type == FacetType::SUMMARY => added.pop(),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{FacetOp, Imported, legacy};
+use super::{Facet, FacetChange, FacetOp, Imported, legacy};
 use crate::{
     Error, Result,
     id::FrameSeq,
@@ -89,6 +89,14 @@ impl Frame {
     pub fn with(mut self, op: FacetOp) -> Self {
         self.ops.push(op);
         self
+    }
+
+    /// The facets that it adds, in order. O(ops).
+    pub fn added(&self) -> impl Iterator<Item = &Facet> {
+        self.ops.iter().filter_map(|op| match &op.change {
+            FacetChange::Add(facet) => Some(&**facet),
+            _ => None,
+        })
     }
 
     /// The wire form. O(size).

@@ -1,6 +1,6 @@
 //! Where an imported frame, or a facet of it, stands in its source.
 
-use super::{Facet, FacetChange, Frame};
+use super::{Facet, Frame};
 use crate::json::{Object, Value};
 
 /// Where a frame, or a facet of it, stands in the file that it was imported from.
@@ -53,11 +53,7 @@ impl Frame {
         let mut parts = parts.filter_map(Value::as_object);
         // The part of the next facet, and how many facets it has left.
         let (mut part, mut left) = (None, 0);
-        let added = self.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(&**facet),
-            _ => None,
-        });
-        added.map(move |facet| {
+        self.added().map(move |facet| {
             while left == 0 {
                 part = parts.next();
                 let blocks = |part: &Object| part.get("blocks").and_then(Value::as_u64);

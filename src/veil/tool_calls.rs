@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Call, Facet, FacetChange, Frame, OpenCalls, Source};
+use super::{Call, Facet, Frame, OpenCalls, Source};
 use crate::{id::FacetId, json::Value};
 
 /// The longest path, in characters: systems have none that is longer.
@@ -74,10 +74,8 @@ impl FacetCalls {
     pub fn push(&mut self, frame: &Frame) -> Vec<FacetCall> {
         self.open.next_frame(frame.source == Source::Agent);
         let mut found = Vec::new();
-        for op in &frame.ops {
-            if let FacetChange::Add(facet) = &op.change {
-                self.add(facet, None, &mut found);
-            }
+        for facet in frame.added() {
+            self.add(facet, None, &mut found);
         }
         found
     }

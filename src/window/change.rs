@@ -100,6 +100,14 @@ impl Change {
         }
     }
 
+    /// What is left of a frame; `None` of frames that are left out.
+    pub(super) fn snapshot(&self) -> Option<&Arc<FrameSnapshot>> {
+        match self {
+            Self::Shortened { snapshot, .. } => Some(snapshot),
+            Self::Dropped(_) => None,
+        }
+    }
+
     /// The id that stands in contexts.
     pub(super) fn id(&self) -> Arc<str> {
         match self {
@@ -111,14 +119,11 @@ impl Change {
     /// What a renderer puts in place of the frames.
     /// `nothing` is a snapshot without text.
     pub(super) fn substitution(&self, nothing: &Arc<FrameSnapshot>) -> Substitution {
-        let snapshot = match self {
-            Self::Dropped(_) => nothing,
-            Self::Shortened { snapshot, .. } => snapshot,
-        };
-        let snapshot = Arc::clone(snapshot);
-        let stands = match self {
-            Self::Dropped(_) => SubstitutionKind::Dropped,
-            Self::Shortened { .. } => SubstitutionKind::Shortened,
+        let snapshot = Arc::clone(self.snapshot().unwrap_or(nothing));
+        let stands = if snapshot.is_empty() {
+            SubstitutionKind::Dropped
+        } else {
+            SubstitutionKind::Shortened
         };
         Substitution { block: self.id(), stands, from: self.from(), to: self.to(), snapshot }
     }

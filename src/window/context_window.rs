@@ -238,6 +238,9 @@ impl ContextWindow {
             self.is_compressing = total > enough;
             if !self.is_compressing || !self.plan(history, request, &context)? {
                 self.is_compressing = false;
+                if self.plan_dropped(history, total)? {
+                    continue;
+                }
                 return Ok(NextStep::Finish(Some((self.version, context))));
             }
         }
@@ -414,8 +417,8 @@ impl ContextWindow {
 
     /// The original frames of what was shortened or dropped, by its id.
     fn expand_change(&self, history: &History, id: &str) -> Result<Vec<Passage>> {
-        let changes = self.changes.values().cloned().chain(self.edited(history));
-        let Some(change) = changes.into_iter().find(|change| *change.id() == *id) else {
+        let mut changes = self.changes.values().chain(self.edited());
+        let Some(change) = changes.find(|change| *change.id() == *id) else {
             let message = format!("expected the id of a block in effect, found {id:?}");
             return Err(Error::new(ErrorKind::OutOfRange, message));
         };

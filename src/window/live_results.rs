@@ -8,7 +8,7 @@ use crate::{
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, FacetChange, Frame, History, Pair, ToolCall, calls_and_results},
+    veil::{Facet, Frame, History, Pair, ToolCall, calls_and_results},
 };
 
 /// Results of fewer tokens stay: a line would hardly say less.
@@ -211,9 +211,5 @@ fn text_of(facet: &Facet) -> &str {
 
 /// A call or a result in a frame, by [`PartPlace::number`](crate::veil::PartPlace).
 fn part(frame: &Frame, number: u32) -> Option<&Facet> {
-    let added = frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    });
-    calls_and_results(added).get(number as usize).copied()
+    calls_and_results(frame.added()).get(number as usize).copied()
 }

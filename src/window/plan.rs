@@ -1,16 +1,19 @@
 //! What a window does about frames that are new, and about a context that is too large: the cheapest
 //! loss first.
 
-use super::{ContextWindow, change::Change};
+use super::{ContextWindow, DroppedFrames, change::Change};
 use crate::{
     ErrorKind, Result,
     hud::{RenderRequest, RenderedContext},
-    id::{Millis, Role},
+    id::{FrameSeq, Millis, Role},
     veil::History,
 };
 
 /// So many of the newest frames are compressed last, however large they are.
 const LEAST_PROTECTED: usize = 2;
+
+/// Frames of fewer tokens come back as they are: a block would hardly say less.
+const LEAST_RUN: u64 = 64;
 
 impl ContextWindow {
     /// Looks at the frames that are new, after sealing those that have no snapshot; the next context
@@ -106,6 +109,47 @@ impl ContextWindow {
             }
         }
         Ok(false)
+    }
+
+    /// Brings back what was left out while the engine failed, once it answers, as far as a context of
+    /// `total` tokens has room below the middle of its marks: blocks and short frames as they were,
+    /// other frames as blocks.
+    /// Says whether there was anything.
+    pub(super) fn plan_dropped(&mut self, history: &History, total: u64) -> Result<bool> {
+        let most = self.budget.target().midpoint(self.budget.trigger());
+        let room = most.saturating_sub(total);
+        let dropped: Vec<DroppedFrames> =
+            self.changes.values().filter_map(Change::dropped).cloned().collect();
+        if dropped.is_empty() || !self.transform.has_recovered() {
+            return Ok(false);
+        }
+        let steps = self.transform.steps();
+        let largest = self.transform.options().max_range_tokens;
+        let mut runs: Vec<DroppedFrames> = Vec::new();
+        for of in dropped {
+            // Frames without text may stand between.
+            let is_next = |last: FrameSeq| {
+                let from = steps.partition_point(|step| step.sequence <= last);
+                let between = steps.iter().skip(from).take_while(|step| step.sequence < of.from);
+                between.map(|step| step.tokens).sum::<u64>() == 0
+            };
+            let goes_on = |last: &&mut DroppedFrames| {
+                let is_block = of.block.is_some() || last.block.is_some();
+                !is_block && last.tokens + of.tokens <= largest && is_next(last.to)
+            };
+            match runs.last_mut().filter(goes_on) {
+                Some(last) => (last.to, last.tokens) = (of.to, last.tokens + of.tokens),
+                None => runs.push(of),
+            }
+        }
+        let is_short = |run: &DroppedFrames| run.block.is_some() || run.tokens < LEAST_RUN;
+        if let Some(run) = runs.iter().rfind(|run| is_short(run) && run.tokens <= room) {
+            self.take_back(run.from..=run.to);
+            self.note(run.from, Vec::new());
+            return Ok(true);
+        }
+        let runs = runs.iter().filter(|run| !is_short(run)).map(|run| run.from..=run.to);
+        self.transform.plan_left_out(history, runs.collect(), room)
     }
 
     /// How many of the newest frames are compressed last.

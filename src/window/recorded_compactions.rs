@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::recorded_edits::RecordedEdits;
+use super::{change::Change, recorded_edits::RecordedEdits};
 use crate::{
     Error, ErrorKind, Result,
     compress::CompressionTransform,
@@ -85,12 +85,14 @@ impl RecordedCompactions {
     /// The blocks of the compactions, and the edits of frames that none of them stands for.
     fn in_force(&self) -> Vec<Substitution> {
         let mut blocks = self.transform.substitutions();
+        let edit = |change: &Change| Some(change.substitution(change.snapshot()?));
         let is_replaced = |edit: &Substitution| {
             let after = blocks.partition_point(|block| block.from <= edit.from);
             let block = after.checked_sub(1).and_then(|at| blocks.get(at));
             block.is_some_and(|block| edit.from <= block.to)
         };
-        let edits: Vec<_> = self.edits.substitutions().filter(|edit| !is_replaced(edit)).collect();
+        let edits = self.edits.changes().filter_map(edit);
+        let edits: Vec<_> = edits.filter(|edit| !is_replaced(edit)).collect();
         blocks.extend(edits);
         blocks.sort_by_key(|block| block.from);
         blocks

@@ -3,12 +3,13 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
+use super::{ShortenedFrame, change::Change, shrink::tokens_of};
 use crate::{
     Result,
     hud::Hud,
     id::{FrameSeq, Millis},
-    snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
-    veil::{Branch, ContextEdit, Facet, FacetChange, FacetOp, Frame, History, Veil},
+    snapshot::FrameSnapshot,
+    veil::{Branch, ContextEdit, Facet, FacetOp, Frame, History, Veil},
 };
 
 /// The edits that a history tells of.
@@ -20,15 +21,14 @@ pub(super) struct RecordedEdits {
     /// The first frame that was not asked for edits.
     next: FrameSeq,
     /// What contexts hold of the frames that are read otherwise.
-    in_force: BTreeMap<FrameSeq, Arc<FrameSnapshot>>,
+    in_force: BTreeMap<FrameSeq, Change>,
 }
 
 /// What a context holds of a frame from another one on.
 #[derive(Debug)]
 struct Edit {
     told_at: FrameSeq,
-    frame: FrameSeq,
-    snapshot: Arc<FrameSnapshot>,
+    change: Change,
 }
 
 impl RecordedEdits {
@@ -59,8 +59,16 @@ impl RecordedEdits {
                 let source = original.source.clone();
                 let read = Frame { ops: ops.collect(), ..Frame::new(edited.get(), source) };
                 let shown = Veil::default().apply(&read)?;
-                let snapshot = Arc::new(hud.render_frame(&read, &shown, now)?);
-                self.edits.push(Edit { told_at: frame.sequence, frame: edited, snapshot });
+                let snapshot = hud.render_frame(&read, &shown, now)?;
+                let original = original.rendered_snapshot.as_deref();
+                let what = ShortenedFrame {
+                    frame: edited,
+                    id: format!("edited-{edited}").into(),
+                    original_tokens: original.map_or(0, tokens_of),
+                    tokens: tokens_of(&snapshot),
+                };
+                let change = Change::Shortened { what, snapshot: Arc::new(snapshot) };
+                self.edits.push(Edit { told_at: frame.sequence, change });
             }
         }
         if self.edits.len() == known && self.outside == was_outside {
@@ -68,12 +76,13 @@ impl RecordedEdits {
         }
         let is_outside = |frame| self.outside.iter().any(|range| range.contains(&frame));
         let told = self.edits.iter().filter(|edit| !is_outside(edit.told_at));
-        let now = told.map(|edit| (edit.frame, Arc::clone(&edit.snapshot))).collect();
+        let now = told.map(|edit| (edit.change.from(), edit.change.clone())).collect();
         let before = std::mem::replace(&mut self.in_force, now);
-        let is_other = |frame: &FrameSeq| match (before.get(frame), self.in_force.get(frame)) {
-            (Some(before), Some(now)) => !Arc::ptr_eq(before, now),
-            _ => true,
+        let snapshot = |of: &BTreeMap<FrameSeq, Change>, frame: &FrameSeq| {
+            of.get(frame).and_then(Change::snapshot).map(Arc::as_ptr)
         };
+        let is_other =
+            |frame: &FrameSeq| snapshot(&before, frame) != snapshot(&self.in_force, frame);
         let mut all: Vec<FrameSeq> =
             before.keys().chain(self.in_force.keys()).copied().filter(is_other).collect();
         all.sort_unstable();
@@ -83,30 +92,19 @@ impl RecordedEdits {
 
     /// What contexts hold of a frame, where that is not what was written.
     pub(super) fn of(&self, frame: FrameSeq) -> Option<&Arc<FrameSnapshot>> {
-        self.in_force.get(&frame)
+        self.in_force.get(&frame)?.snapshot()
     }
 
-    /// What stands in the place of frames, in order.
-    pub(super) fn substitutions(&self) -> impl Iterator<Item = Substitution> {
-        self.in_force.iter().map(|(frame, snapshot)| {
-            let is_out = snapshot.is_empty();
-            let stands =
-                if is_out { SubstitutionKind::Dropped } else { SubstitutionKind::Shortened };
-            let block = format!("edited-{frame}").into();
-            let snapshot = Arc::clone(snapshot);
-            Substitution { block, stands, from: *frame, to: *frame, snapshot }
-        })
+    /// The frames that are read otherwise, in order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.in_force.values()
     }
 }
 
 /// A result of an edit names its tool as the original does.
 fn named(mut facet: Facet, original: &Frame) -> Facet {
-    let added = original.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(added) => Some(added),
-        _ => None,
-    });
     if facet.is_result() && facet.tool_name().is_none() {
-        let same = added.into_iter().find(|added| added.id == facet.id && added.is_result());
+        let same = original.added().find(|added| added.id == facet.id && added.is_result());
         facet.part = same.and_then(|same| same.part.clone()).or(facet.part);
     }
     facet

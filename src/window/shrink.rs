@@ -388,8 +388,7 @@ impl ContextWindow {
             let snapshot = history.snapshot(frame)?;
             self.change_of(frame).is_none().then(|| (frame, tokens_of(&snapshot)))
         });
-        let edited = self.edited(history);
-        let shortened = self.changes.values().chain(&edited).filter_map(Change::shortened);
+        let shortened = self.changes.values().chain(self.edited()).filter_map(Change::shortened);
         let shortened = shortened.map(|what| (what.frame, what.tokens));
         let steps = self.transform.steps();
         let may_go = |(frame, _): &(FrameSeq, u64)| {

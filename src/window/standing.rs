@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{ContextWindow, DroppedFrames, ShortenedFrame, change::Change, shrink::tokens_of};
+use super::{ContextWindow, DroppedFrames, ShortenedFrame, change::Change};
 use crate::{
     id::FrameSeq,
     snapshot::{FrameSnapshot, Substitution},
@@ -26,7 +26,9 @@ impl ContextWindow {
         if let Some(standing) = &self.standing {
             return standing.clone();
         }
-        let changes = || self.changes.values();
+        let mut changes: Vec<&Change> = self.changes.values().chain(self.edited()).collect();
+        changes.sort_by_key(|change| change.from());
+        let changes = || changes.iter().copied();
         let standing = Fallbacks {
             substitutions: Arc::new(self.substitutions()),
             dropped: Arc::new(changes().filter_map(Change::dropped).cloned().collect()),
@@ -47,11 +49,10 @@ impl ContextWindow {
             return standing.substitutions.to_vec();
         }
         let blocks = self.transform.substitutions().into_iter();
-        let edits = self.edits.substitutions().filter(|edit| self.shows_itself(edit.from));
         let mut all: BTreeMap<FrameSeq, Substitution> =
-            blocks.chain(edits).map(|of| (of.from, of)).collect();
-        for (from, change) in &self.changes {
-            all.insert(*from, change.substitution(&self.nothing));
+            blocks.map(|block| (block.from, block)).collect();
+        for change in self.edited().chain(self.changes.values()) {
+            all.insert(change.from(), change.substitution(&self.nothing));
         }
         let mut all: Vec<Substitution> = all.into_values().collect();
         if let Some(ledger) = self.ledger.substitution() {
@@ -61,27 +62,17 @@ impl ContextWindow {
         all
     }
 
-    /// Whether nothing that this window made stands for a frame.
-    fn shows_itself(&self, frame: FrameSeq) -> bool {
-        self.change_of(frame).is_none() && self.transform.compression_state(frame).is_none()
-    }
-
     /// What contexts hold of a frame that nothing which this window made stands for: as it was
     /// captured, or as the recording says that it is read.
     pub(super) fn shown(&self, history: &History, frame: FrameSeq) -> Option<Arc<FrameSnapshot>> {
         self.edits.of(frame).cloned().or_else(|| history.snapshot(frame))
     }
 
-    /// The frames that the recording says are read otherwise, as changes, in order.
-    pub(super) fn edited(&self, history: &History) -> Vec<Change> {
-        let edits = self.edits.substitutions().filter(|edit| self.shows_itself(edit.from));
-        let change = |edit: Substitution| {
-            let Substitution { block: id, from: frame, snapshot, .. } = edit;
-            let original_tokens = tokens_of(&*history.snapshot(frame)?);
-            let tokens = tokens_of(&snapshot);
-            let what = ShortenedFrame { frame, id, original_tokens, tokens };
-            Some(Change::Shortened { what, snapshot })
-        };
-        edits.filter_map(change).collect()
+    /// The frames that the recording says are read otherwise and nothing else stands for, in order.
+    pub(super) fn edited(&self) -> impl Iterator<Item = &Change> {
+        self.edits.changes().filter(|edit| {
+            let frame = edit.from();
+            self.change_of(frame).is_none() && self.transform.compression_state(frame).is_none()
+        })
     }
 }

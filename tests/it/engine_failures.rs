@@ -22,7 +22,7 @@ use afterimage::{
     id::{FacetType, FrameSeq, Millis},
     tokens::TokenCounter,
     veil::{Compaction, Facet, Frame, History, Source},
-    window::{Budget, ContextWindow, FittedContext},
+    window::{Budget, ContextWindow, FittedContext, ReplacementKind},
 };
 use compressing::captured;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -352,4 +352,146 @@ fn a_failed_range_whose_frames_another_program_replaced_is_not_tried_again() {
         (error.kind(), error.message()),
         (ErrorKind::Conflict, "block-0-11 is what pi put in place of the frames",)
     );
+}
+
+/// Fails for so many calls, then answers.
+#[derive(Debug)]
+struct Outage(Mutex<u32>);
+
+impl Engine for Outage {
+    fn id(&self) -> &'static str {
+        "outage"
+    }
+
+    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        let mut left = self.0.lock().unwrap();
+        if *left == 0 {
+            return OutlineEngine.summarize(job, counter);
+        }
+        *left -= 1;
+        Err(Error::new(ErrorKind::Engine, "rate limit"))
+    }
+}
+
+/// A context begins as the one before it, up to the first frame that an epoch changes.
+fn begins_as_before(before: &FittedContext, after: &FittedContext) {
+    let until = after.epoch.as_ref().map(|epoch| epoch.from);
+    let stays = |at: (FrameSeq, FrameSeq)| until.is_none_or(|until| at.1 < until);
+    let old = before.context.messages().iter();
+    let old = old.take_while(|message| message.frames().is_some_and(stays));
+    for (one, other) in old.zip(after.context.messages()) {
+        assert!(other.content().starts_with(&*one.content()), "{:?}", one.frames());
+    }
+}
+
+/// A session of so many turns within a budget, whose engine fails for `fails` calls; the window is
+/// saved and loaded after every so many turns, if any. Gives the contexts, the window and what was
+/// dropped in the end of the outage.
+fn outage(
+    (tokens, fails): (u64, u32),
+    (turns_of, reload): (u64, usize),
+    clock: i64,
+) -> (Vec<FittedContext>, ContextWindow, History, Vec<FrameSeq>) {
+    let (hud, engine, budget) = (native(), Outage(Mutex::new(fails)), Budget::new(tokens));
+    let mut window = ContextWindow::new(hud.clone(), budget, budget.compression());
+    let (mut history, request) = (History::new(), RenderRequest::default());
+    let (mut contexts, mut lost): (Vec<FittedContext>, _) = (Vec::new(), Vec::new());
+    for (number, turn) in turns(turns_of).chunks(4).enumerate() {
+        let now = Millis::new(clock * i64::try_from(number).unwrap());
+        for frame in turn {
+            hud.capture(&mut history, frame.clone(), now).unwrap();
+        }
+        let was_down = *engine.0.lock().unwrap() > 0;
+        let fitted = window.render(&mut history, &request, &engine, now).unwrap();
+        assert!(fitted.context.tokens().total <= tokens);
+        if reload > 0 && number % reload == 0 {
+            let saved = afterimage::json::read(window.to_json().to_string().as_bytes()).unwrap();
+            window = ContextWindow::from_json(saved, hud.clone(), &mut history, now).unwrap();
+        }
+        if number % 10 == 0 {
+            nothing_is_lost(&window, &history, &fitted);
+        }
+        if let Some(before) = contexts.last() {
+            begins_as_before(before, &fitted);
+            let back = dropped(before).into_iter().find(|from| !dropped(&fitted).contains(from));
+            let is_told = |from| fitted.epoch.as_ref().is_some_and(|epoch| epoch.from <= from);
+            assert!(back.is_none_or(is_told), "{back:?} came back without an epoch");
+        }
+        if was_down && !fitted.dropped.is_empty() {
+            lost = dropped(&fitted);
+        }
+        contexts.push(fitted);
+    }
+    assert_eq!(*engine.0.lock().unwrap(), 0, "the engine was asked until it answered");
+    (contexts, window, history, lost)
+}
+
+#[test]
+fn frames_that_an_outage_dropped_come_back_as_blocks_once_the_engine_answers() {
+    for (tokens, fails) in [(1_200, 3), (1_200, 12), (1_200, 40), (4_000, 14)] {
+        for clock in [0, 60_000] {
+            let (contexts, window, history, lost) = outage((tokens, fails), (110, 0), clock);
+            let case = format!("{tokens} tokens, {fails} failures, {clock} ms a turn");
+            assert!(!lost.is_empty(), "{case}: the outage dropped nothing");
+            let last = contexts.last().unwrap();
+            assert!(dropped(last).is_empty(), "{case}: {:?}", dropped(last));
+            let receipt = window.receipt(&history, last).unwrap();
+            for from in &lost {
+                let block = receipt.replaced.iter().find(|of| (of.from..=of.to).contains(from));
+                let kind = block.map(|of| of.kind);
+                assert_eq!(kind, Some(ReplacementKind::Summarised), "{case}: {from}");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_a_long_outage_are_merged_as_any_others() {
+    let (contexts, window, ..) = outage((1_200, 60), (200, 0), 60_000);
+    assert!(dropped(contexts.last().unwrap()).is_empty());
+    assert!(window.transform().blocks().any(|block| block.level > 1));
+}
+
+#[test]
+fn a_window_that_was_saved_in_an_outage_brings_back_the_same() {
+    for clock in [0, 60_000] {
+        let (whole, ..) = outage((1_200, 12), (100, 0), clock);
+        for reload in [1, 7] {
+            let (reloaded, ..) = outage((1_200, 12), (100, reload), clock);
+            for (turn, (one, other)) in whole.iter().zip(&reloaded).enumerate() {
+                assert_eq!(one.context.to_json(), other.context.to_json(), "turn {turn}");
+                assert_eq!((&one.epoch, &one.dropped), (&other.epoch, &other.dropped));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_that_fails_by_itself_is_asked_for_seldom_while_others_are_answered() {
+    #[derive(Debug)]
+    struct Refuses(Mutex<u32>);
+    impl Engine for Refuses {
+        fn id(&self) -> &'static str {
+            "refuses"
+        }
+
+        fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+            if job.from.get() == 1 {
+                *self.0.lock().unwrap() += 1;
+                return Err(Error::new(ErrorKind::Engine, "content policy"));
+            }
+            OutlineEngine.summarize(job, counter)
+        }
+    }
+    let (hud, engine, budget) = (native(), Refuses(Mutex::default()), Budget::new(1_200));
+    let mut window = ContextWindow::new(hud.clone(), budget, budget.compression());
+    let (mut history, request, now) = (History::new(), RenderRequest::default(), Millis::new(0));
+    for turn in turns(150).chunks(4) {
+        for frame in turn {
+            hud.capture(&mut history, frame.clone(), now).unwrap();
+        }
+        window.render(&mut history, &request, &engine, now).unwrap();
+    }
+    let asked = *engine.0.lock().unwrap();
+    assert!((2..20).contains(&asked), "{asked} times");
 }

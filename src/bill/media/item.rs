@@ -8,7 +8,7 @@ use super::{
 use crate::{
     id::FacetId,
     json::{self, Value},
-    veil::{Facet, FacetChange, Frame, MediaBlock, PartContent},
+    veil::{Facet, Frame, MediaBlock, PartContent},
 };
 
 /// How much of a file is looked at for its size: a photograph may begin with a preview of itself.
@@ -98,10 +98,8 @@ impl MediaItem {
     /// of a PDF; linear in the facets besides.
     pub fn of_frame(frame: &Frame) -> Vec<Self> {
         let mut items = Vec::new();
-        for op in &frame.ops {
-            if let FacetChange::Add(facet) = &op.change {
-                Self::add_facet(facet, &mut items);
-            }
+        for facet in frame.added() {
+            Self::add_facet(facet, &mut items);
         }
         items
     }

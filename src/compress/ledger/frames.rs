@@ -3,7 +3,7 @@
 use super::{Chronicle, Ledger, action, plan::Status};
 use crate::{
     id::{FacetType, FrameSeq, Role},
-    veil::{Facet, FacetChange, Frame, Source},
+    veil::{Facet, Frame, Source},
 };
 
 impl Ledger {
@@ -31,10 +31,8 @@ impl Ledger {
             return;
         }
         self.last = Some(frame.sequence);
-        for op in &frame.ops {
-            if let FacetChange::Add(facet) = &op.change {
-                self.read_facet(facet, frame, chronicle.as_deref_mut());
-            }
+        for facet in frame.added() {
+            self.read_facet(facet, frame, chronicle.as_deref_mut());
         }
     }
 

@@ -59,7 +59,7 @@ impl CompressionTransform {
             return Ok(None);
         }
         let is_due = |range: &&PlannedRange| match range.state {
-            RangeState::Pending { not_before, .. } => not_before <= now,
+            RangeState::Pending { not_before, .. } => self.is_due(range, not_before, now),
             _ => false,
         };
         let due = |number: &usize| Some((*number, self.ranges.get(*number).filter(is_due)?));
@@ -98,8 +98,9 @@ impl CompressionTransform {
         };
         let attempt = range.tried.saturating_add(1);
         self.enter_state(number, RangeState::InProgress { attempt });
+        let frames = self.walk.steps().len();
         if let Some(range) = self.ranges.get_mut(number) {
-            (range.tried, range.handed_out) = (attempt, now);
+            (range.tried, range.handed_out, range.handed_after) = (attempt, now, frames);
         }
         let job = CompressionJob {
             id: range.id,

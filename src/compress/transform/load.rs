@@ -290,6 +290,7 @@ fn range_from_json(
     let handed_out = moment(&mut fields, "handedOut")?;
     let not_before = moment(&mut fields, "notBefore")?;
     let retry_at = fields.i64("retryAt")?.map(Millis::new);
+    let handed_after = fields.u64("handedAfter")?.unwrap_or(0);
     let reason = fields.string("reason")?;
     let state = match text(&mut fields, "state")?.as_str() {
         "pending" => RangeState::Pending { tried, not_before },
@@ -312,6 +313,7 @@ fn range_from_json(
         seen,
         state,
         tried,
+        handed_after: usize::try_from(handed_after).unwrap_or(usize::MAX),
         handed_out,
         retry_at,
     })

@@ -2,7 +2,7 @@ use std::{fmt, ops::RangeInclusive, sync::Arc};
 
 use super::{
     CompressionTransform,
-    range::{Covers, PlannedRange},
+    range::{Covers, PlannedRange, RangeState},
 };
 use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::check_range, veil::History};
 
@@ -127,29 +127,66 @@ impl CompressionTransform {
             let error = Error::new(ErrorKind::Conflict, message);
             return Err(error.at_frame(range.start().get()));
         }
-        for run in &plan.goes {
-            let (from, to) = (*run.start(), *run.end());
-            let steps = self.walk.steps();
-            let frames = steps.partition_point(|step| step.sequence < from)
-                ..steps.partition_point(|step| step.sequence <= to);
-            let tokens = self.tokens_within(&frames);
-            let range = PlannedRange {
-                limit: self.options.block_limit(tokens),
-                seen: steps.len(),
-                ..PlannedRange::waiting(
-                    format!("block-{from}-{to}").into(),
-                    Covers::Frames(frames.clone()),
-                    1,
-                    tokens,
-                )
-            };
-            self.give_up(from, to);
-            if frames.end > self.front {
-                self.taken.insert(frames.start, frames.end);
-            }
-            self.schedule(range);
-        }
+        plan.goes.iter().for_each(|run| self.schedule_run(run));
         Ok(plan)
+    }
+
+    /// Plans a run of frames that may go.
+    fn schedule_run(&mut self, run: &RangeInclusive<FrameSeq>) {
+        let (from, to) = (*run.start(), *run.end());
+        let steps = self.walk.steps();
+        let frames = steps.partition_point(|step| step.sequence < from)
+            ..steps.partition_point(|step| step.sequence <= to);
+        let tokens = self.tokens_within(&frames);
+        let id = format!("block-{from}-{to}").into();
+        let range = PlannedRange {
+            limit: self.options.block_limit(tokens),
+            seen: steps.len(),
+            ..PlannedRange::waiting(id, Covers::Frames(frames.clone()), 1, tokens)
+        };
+        self.give_up(from, to);
+        if frames.end > self.front {
+            self.taken.insert(frames.start, frames.end);
+        }
+        self.schedule(range);
+    }
+
+    /// Whether an engine answered after it had failed.
+    pub(crate) fn has_recovered(&self) -> bool {
+        self.ranges.iter().any(|range| range.state == RangeState::Ready && range.tried > 1)
+    }
+
+    /// Plans frames that were left out, as far as summaries of so many tokens have room for them; says
+    /// whether there are any. Those of a range that failed are tried again with it. Costs as much as
+    /// [`CompressionTransform::preview_range`] for each of the ranges.
+    ///
+    /// # Errors
+    /// Those of [`CompressionTransform::preview_range`].
+    pub(crate) fn plan_left_out(
+        &mut self,
+        history: &History,
+        ranges: Vec<RangeInclusive<FrameSeq>>,
+        mut room: u64,
+    ) -> Result<bool> {
+        let before = self.ranges.len();
+        for range in ranges {
+            let plan = self.preview_range(history, range)?;
+            let has_failed = |run: &RangeInclusive<FrameSeq>| {
+                let failed = self.ranges.iter();
+                let mut failed = failed.filter(|of| matches!(of.state, RangeState::Failed { .. }));
+                failed.any(|of| {
+                    let ends = self.first_of(of).zip(self.last_of(of));
+                    ends.is_some_and(|(first, last)| first <= *run.end() && *run.start() <= last)
+                })
+            };
+            let goes: Vec<_> = plan.goes.iter().filter(|run| !has_failed(run)).collect();
+            let fits = plan.limit <= room && plan.limit > 0;
+            if fits && !goes.is_empty() {
+                room -= plan.limit;
+                goes.into_iter().for_each(|run| self.schedule_run(run));
+            }
+        }
+        Ok(self.ranges.len() > before)
     }
 
     /// What [`CompressionTransform::compress_range`] would do. Plans nothing.

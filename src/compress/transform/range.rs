@@ -17,6 +17,8 @@ pub(super) struct PlannedRange {
     /// How often it was handed out, and when last.
     pub(super) tried: u32,
     pub(super) handed_out: Millis,
+    /// How many frames there were then.
+    pub(super) handed_after: usize,
     /// When it is handed out again after it failed; never where there is no moment.
     pub(super) retry_at: Option<Millis>,
 }
@@ -35,6 +37,7 @@ impl PlannedRange {
             state: RangeState::Pending { tried: 0, not_before: Millis::new(i64::MIN) },
             tried: 0,
             handed_out: Millis::new(i64::MIN),
+            handed_after: 0,
             retry_at: None,
         }
     }

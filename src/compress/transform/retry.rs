@@ -18,8 +18,18 @@ impl CompressionTransform {
     pub(super) fn failed_due(&self, now: Millis) -> Option<(usize, &PlannedRange)> {
         let failed = self.failed.iter().filter_map(|at| Some((*at, self.ranges.get(*at)?)));
         let due = failed.filter_map(|(at, range)| Some((range.retry_at?, at, range)));
-        let due = due.filter(|(when, _, range)| *when <= now && self.is_there(range));
+        let due =
+            due.filter(|(when, _, range)| self.is_due(range, *when, now) && self.is_there(range));
         due.min_by_key(|(when, at, _)| (*when, *at)).map(|(_, at, range)| (at, range))
+    }
+
+    /// Whether a range may be handed out that waits for a moment. Where the clock stands still, new
+    /// frames are what passes: one, and after each failure twice as many.
+    pub(super) fn is_due(&self, range: &PlannedRange, moment: Millis, now: Millis) -> bool {
+        let new = self.walk.steps().len().saturating_sub(range.handed_after);
+        let failed = range.tried.saturating_sub(self.options.tries);
+        let has_passed = || new.checked_shr(failed).is_some_and(|new| new > 0);
+        moment <= now || now <= range.handed_out && has_passed()
     }
 
     /// Whether no other blocks are in effect by now than those that a range is to replace.
@@ -47,9 +57,11 @@ impl CompressionTransform {
         }
         if tried > tries {
             // What is down for one is down for all.
+            let frames = self.walk.steps().len();
             for other in self.failed.clone() {
                 if let Some(range) = self.ranges.get_mut(other) {
                     range.retry_at = range.retry_at.max(retry_at);
+                    range.handed_after = frames;
                 }
             }
         }

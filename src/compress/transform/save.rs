@@ -81,6 +81,7 @@ fn planned_to_json(range: &PlannedRange, blocks: &mut Blocks) -> Value {
     object.put("tried", u64::from(range.tried));
     let moment = |of: Millis| Some(of.get()).filter(|at| *at != i64::MIN);
     object.put_some("handedOut", moment(range.handed_out));
+    object.put_some("handedAfter", Some(range.handed_after as u64).filter(|_| range.tried > 0));
     let (name, reason) = match &range.state {
         RangeState::Pending { not_before, .. } => {
             object.put_some("notBefore", moment(*not_before));

@@ -141,8 +141,7 @@ impl<'a> WindowOriginals<'a> {
         let blocks =
             blocks.filter(|block| !dropped.contains(&*block.id) && !self.is_outside(block));
         let blocks = blocks.filter(|block| is_wanted(block.from, block.to));
-        let edited = window.edited(self.history);
-        let changes = changes.chain(&edited);
+        let changes = changes.chain(window.edited());
         let changes = changes.filter(|change| is_wanted(change.from(), change.to()));
         let mut all = Vec::new();
         for block in blocks {

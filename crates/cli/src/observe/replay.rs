@@ -16,7 +16,7 @@ use afterimage::{
     session::{ViewedFrame, ViewedRequest, Viewer},
     tokens::{Memo, TokenCounter},
     transcript::Transcript,
-    veil::{Facet, FacetChange, Frame, OpenCalls, Source},
+    veil::{Facet, OpenCalls, Source},
 };
 use indexmap::IndexMap;
 
@@ -186,10 +186,10 @@ fn of_transcript<'o>(
             ledger.turn(frame.sequence.get(), without, is_in_context, now)?;
         }
         let (calls, at) = (calls.entry(session).or_default(), frame.sequence.get());
-        if added(&frame).next().is_some() {
+        if frame.added().next().is_some() {
             calls.next_frame(frame.source == Source::Agent);
         }
-        for facet in added(&frame) {
+        for facet in frame.added() {
             if let Some(call) = facet.call() {
                 calls.call(call.id, call.name, call.parameters.cloned());
             } else if facet.is_result() {
@@ -211,13 +211,6 @@ fn of_transcript<'o>(
 fn named(session: &str) -> String {
     let name: String = session.chars().take(200).collect();
     if name.is_empty() { "session".to_owned() } else { name }
-}
-
-fn added(frame: &Frame) -> impl Iterator<Item = &Facet> {
-    frame.ops.iter().filter_map(|op| match &op.change {
-        FacetChange::Add(facet) => Some(&**facet),
-        _ => None,
-    })
 }
 
 fn text_of(facet: &Facet) -> String {
