@@ -213,11 +213,16 @@ impl WireReader {
             }
             None => self.conversations.push(next),
         }
-        // A request without messages is continued by none.
-        if !request.is_empty() {
-            self.ends.insert((api, request), index);
+        self.remember_request((api, request), after_operator, index);
+    }
+
+    /// Looks the last request of a conversation up from now on, by all of its messages and by those
+    /// behind the operator's. A request without messages is continued by none.
+    fn remember_request(&mut self, request: (Api, Print), after_operator: Print, index: usize) {
+        if !request.1.is_empty() {
+            self.ends.insert(request, index);
         }
-        if api == Api::Chat && !after_operator.is_empty() {
+        if request.0 == Api::Chat && !after_operator.is_empty() {
             let known = self.after_operator.entry(after_operator).or_default();
             if known.len() == LOOK_BACK {
                 known.remove(0);
