@@ -211,20 +211,16 @@ pub(super) fn tool_call(call: Value) -> Facet {
     let Value::Object(mut call) = call else { return parts::opaque("tool call", call) };
     let id = take::text_or_null(&mut call, "id");
     let name_in = |object: &mut Object| take::text_or_null(object, "name");
-    let (name, arguments, mut inner) = match take::object(&mut call, "function") {
-        Some(mut function) => {
+    let (name, arguments, mut inner) =
+        if let Some(mut function) = take::object(&mut call, "function") {
             (name_in(&mut function), function.shift_remove("arguments"), function)
-        }
-        // Custom tools: `{"type": "custom", "custom": {"name", "input"}}`.
-        None => match take::object(&mut call, "custom") {
-            Some(mut custom) => (name_in(&mut custom), custom.shift_remove("input"), custom),
-            None => {
-                let name = take::text_or_null(&mut call, "function");
-                let name = name.or_else(|| name_in(&mut call));
-                (name, call.shift_remove("arguments"), Object::new())
-            }
-        },
-    };
+        } else if let Some(mut custom) = take::object(&mut call, "custom") {
+            // Custom tools: `{"type": "custom", "custom": {"name", "input"}}`.
+            (name_in(&mut custom), custom.shift_remove("input"), custom)
+        } else {
+            let name = take::text_or_null(&mut call, "function").or_else(|| name_in(&mut call));
+            (name, call.shift_remove("arguments"), Object::new())
+        };
     let facet = parts::call(id.as_deref(), name.as_deref().unwrap_or_default(), arguments.into());
     if call.get("type").is_some_and(|kind| kind == &Value::from("function")) {
         call.shift_remove("type");

@@ -47,7 +47,14 @@ pub struct ShortenedFrame {
 impl ShortenedFrame {
     /// Whether each result of a tool in it is one line.
     pub fn is_masked(&self) -> bool {
-        *self.id == *masked_id(self.frame)
+        self.kind() == "masked"
+    }
+
+    /// What was done to it: `masked`, `shortened`, or `edited` where the recording says that it was
+    /// read otherwise.
+    pub fn kind(&self) -> &'static str {
+        let kind = self.id.split_once('-').map_or("", |(kind, _)| kind);
+        ["masked", "edited"].into_iter().find(|known| *known == kind).unwrap_or("shortened")
     }
 }
 

@@ -133,8 +133,8 @@ impl Printer<'_> {
                 (counted(fitted.dropped.len() as u64, "range"), counted(tokens, "token"));
             what.push(format!("{ranges} of frames left out ({tokens})"));
         }
-        let masked = fitted.shortened.iter().filter(|of| of.is_masked()).count();
-        let shortened = fitted.shortened.len() - masked;
+        let count = |kind: &str| fitted.shortened.iter().filter(|of| of.kind() == kind).count();
+        let (masked, shortened) = (count("masked"), count("shortened"));
         if masked > 0 {
             what.push(format!("{} masked", counted(masked as u64, "frame")));
         }
@@ -283,7 +283,7 @@ fn dropped_json(dropped: &DroppedFrames, places: &Places<'_>) -> Object {
 fn shortened_json(shortened: &ShortenedFrame, places: &Places<'_>) -> Object {
     let mut json = object! {
         "id": &*shortened.id,
-        "kind": if shortened.is_masked() { "masked" } else { "shortened" },
+        "kind": shortened.kind(),
         "frame": shortened.frame.get(),
         "originalTokens": shortened.original_tokens,
         "tokens": shortened.tokens,

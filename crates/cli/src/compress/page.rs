@@ -108,8 +108,7 @@ pub(super) fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut O
     for shortened in fitted.shortened.iter() {
         let (frames, tokens) = ((shortened.frame, shortened.frame), shortened.tokens);
         let tokens = [shortened.original_tokens, tokens];
-        let done = if shortened.is_masked() { "masked" } else { "shortened" };
-        rows.push((done.into(), frames, tokens, Arc::clone(&shortened.id)));
+        rows.push((shortened.kind().into(), frames, tokens, Arc::clone(&shortened.id)));
     }
     for dropped in fitted.dropped.iter() {
         let frames = (dropped.from, dropped.to);
