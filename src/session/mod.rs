@@ -19,5 +19,4 @@ mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
 pub use recorded_requests::RecordedRequests;
-#[cfg(feature = "storage")]
 pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -12,8 +12,6 @@ use crate::{
     id::{Millis, Role},
     json::Value,
     replay::survival::{words, work},
-    request::api_of,
-    session::may_replace,
     snapshot::{FrameSnapshot, PartRef},
     tokens::Chars4,
     transcript::{Transcript, TranscriptFormat},
@@ -52,9 +50,14 @@ pub(super) fn formats() -> Recording {
         answers: vec![("format", answer)],
     };
     let facts = TranscriptFormat::ALL.iter().flat_map(|format| {
-        let replaces = if may_replace(*format) { "may replace frames" } else { "never replaces" };
-        let api = api_of(*format).as_str().to_owned();
-        [fact(format, "api", api), fact(format, "context", replaces.to_owned())]
+        let retracts = if format.may_retract() { "may replace frames" } else { "never replaces" };
+        let copies = if format.may_hold_copies() { "may hold copies" } else { "no copies" };
+        [
+            fact(format, "api", format.api().as_str().to_owned()),
+            fact(format, "context", retracts.to_owned()),
+            fact(format, "holds", format!("{:?}", format.holds()).to_lowercase()),
+            fact(format, "answers", copies.to_owned()),
+        ]
     });
     let (name, head) = ("formats".to_owned(), format!("{} formats", TranscriptFormat::ALL.len()));
     Recording { name, head, facts: facts.collect() }
