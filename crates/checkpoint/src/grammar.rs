@@ -25,8 +25,7 @@ pub(super) struct Words {
 
 /// What an instruction must be, for whoever wrote another.
 pub(super) const EXPECTED: &str = "`Append WORDS to SECTION`, `Add WORDS to SECTION as STATE`, \
-`Replace SECTION with WORDS`, `Update SECTION` or `Update status table`, one in each item; what \
-Changes declares needs no instruction";
+`Replace SECTION with WORDS` or `Update SECTION`, one in each item; Changes declares the rest";
 
 /// Reads an instruction that somebody wrote.
 ///

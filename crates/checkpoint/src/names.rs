@@ -78,8 +78,9 @@ impl SectionKind {
 
     /// The section with this heading, whatever its case and markup.
     pub fn from_title(title: &str) -> Option<Self> {
-        let name = normal(title);
-        Self::ALL.into_iter().find(|kind| normal(kind.title()) == name)
+        // Names are compared without hyphens.
+        let name = normal(title).replace("play by play", "play-by-play");
+        Self::ALL.into_iter().find(|kind| kind.title().eq_ignore_ascii_case(&name))
     }
 
     /// The level of the heading: two, or three inside of Essential Information.
