@@ -248,6 +248,35 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
+/// What each room of the program names of the others: a room is a command or a module beside them,
+/// with its folder.
+fn rooms_of_the_program() -> BTreeMap<String, BTreeSet<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/cli/src");
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files_under(&folder) {
+        let name = path.strip_prefix(&folder).unwrap().to_str().unwrap().replace('\\', "/");
+        let room = name.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+        let paths = paths_in(&fs::read_to_string(&path).unwrap());
+        let (used, _) = uses(&paths, &room, usize::MAX);
+        let used = used.into_iter().map(str::to_owned);
+        rooms.entry(room).or_default().extend(used);
+    }
+    rooms
+}
+
+/// The rooms that are left where each that names none of the others is taken away, again and again:
+/// those of circles, and those above them.
+fn circle_in(mut rooms: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    loop {
+        let names: BTreeSet<String> = rooms.keys().cloned().collect();
+        let before = names.len();
+        rooms.retain(|_, used| used.iter().any(|other| names.contains(other)));
+        if rooms.len() == before {
+            return rooms.into_keys().collect();
+        }
+    }
+}
+
 /// The layer of a source: its module, or a part of one that stands higher.
 fn layer_of(name: &str) -> &str {
     let mut parts = LAYERS.iter().map(|(layer, _)| *layer).filter(|layer| layer.contains('/'));
@@ -305,6 +334,16 @@ fn data_flows_one_way_and_the_core_touches_nothing_outside() {
     let offences: Vec<String> =
         sources.iter().flat_map(|(name, source)| offences(name, source)).collect();
     assert!(offences.is_empty(), "{}", offences.join("\n"));
+}
+
+#[test]
+fn no_circle_of_imports_in_the_program_is_wider_than_the_folder_of_a_command() {
+    let rooms = rooms_of_the_program();
+    assert!(rooms.len() > 20 && rooms["stats"].contains("args"));
+    assert_eq!(circle_in(rooms.clone()), [""; 0]);
+    let mut circle = rooms;
+    circle.get_mut("args").unwrap().insert("stats".to_owned());
+    assert!(circle_in(circle).contains(&"args".to_owned()));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use self::args::Command;
 use crate::{
     failure::{Failure, Outcome, Stop},
     json::{object, or_null},
-    output::{Output, note},
+    output::{self, Output, note},
     text::{counted, printable},
 };
 
@@ -201,7 +201,7 @@ fn run_validate(args: &args::Validate) -> Outcome {
     let count = counted(differences.len() as u64, "line");
     let failure =
         Failure::new(format!("the delta gives another checkpoint: it differs in {count}"));
-    failure.file(&args.after).hint("`-` is expected, `+` is what the delta gives").report();
+    output::report(&failure.file(&args.after).hint("`-` is expected, `+` is what the delta gives"));
     Err(Stop::Negative)
 }
 

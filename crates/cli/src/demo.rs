@@ -22,9 +22,9 @@ use crate::{
     lens::{Counting, Lens},
     moment::moment,
     output::Output,
+    phrase::occurrences,
     style,
     text::counted,
-    trace::occurrences,
     view,
 };
 

@@ -1,15 +1,8 @@
 //! Why the program stops early, and how it says so.
 
-use std::{
-    fmt,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fmt, io, path::Path};
 
 use afterimage::error::Place;
-use anstyle::{AnsiColor, Style};
-
-use crate::{output::Message, text::printable};
 
 /// The outcome of a command and of everything inside it.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
@@ -71,31 +64,16 @@ impl Failure {
         self
     }
 
-    /// Writes the block to standard error: the sentence, then each part of the place on its own
-    /// line.
-    pub(crate) fn report(&self) {
-        let mut block = Message::new();
-        let red = block.paint.style(AnsiColor::Red.on_default().bold());
-        let dim = block.paint.style(Style::new().dimmed());
-        let _ = writeln!(block, "{red}error:{red:#} {}", printable(&self.sentence));
+    /// The sentence.
+    pub(crate) fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
+    /// Where it is, and what may help: names with values.
+    pub(crate) fn details(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let place = self.place.iter().map(|(name, value)| (*name, value.as_str()));
         let hint = self.hint.as_deref().or(self.guess).map(|hint| ("hint", hint));
-        for (name, value) in place.chain(hint) {
-            // Writing to memory cannot fail.
-            let _ = writeln!(block, "  {dim}{name:<7}{dim:#} {}", printable(value));
-        }
-        block.send();
-    }
-}
-
-/// The first of two outcomes that stops the command. The other one is said, where it has a failure.
-pub(crate) fn first_stop(first: Outcome, second: Outcome) -> Outcome {
-    match (first, second) {
-        (Err(first), Err(Stop::Failure(second) | Stop::Output(second))) => {
-            second.report();
-            Err(first)
-        }
-        (first, second) => first.and(second),
+        place.chain(hint)
     }
 }
 

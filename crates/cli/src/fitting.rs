@@ -81,7 +81,7 @@ pub(crate) fn each(
                 Ok(room) => room,
                 Err(failure) => {
                     is_unfit = true;
-                    failure.report();
+                    crate::output::report(&failure);
                     continue;
                 }
             };
@@ -89,7 +89,7 @@ pub(crate) fn each(
                 fitter.fit(source, (name, captured, counts), &lens, (room, what, range))?;
             if let Fit::Unfit(breakdown) = &session.fit {
                 is_unfit = true;
-                unfit(&session, breakdown).report();
+                crate::output::report(&unfit(&session, breakdown));
             }
             take(session)?;
         }

@@ -29,7 +29,7 @@ use indexmap::IndexSet;
 
 use crate::{
     args::Input,
-    failure::{Failure, Outcome, Stop, first_stop},
+    failure::{Failure, Outcome, Stop},
     output,
 };
 use candidates::newest;
@@ -260,7 +260,7 @@ impl<'r> Reading<'r> {
     ) -> Outcome {
         match opened.and_then(|opened| self.run(opened, command)) {
             Err(Stop::Failure(failure)) if self.refused == InputRefusal::IsPassedOver => {
-                failure.report();
+                crate::output::report(&failure);
                 self.outcome = Err(Stop::Reported);
                 Ok(())
             }
@@ -302,10 +302,10 @@ impl<'r> Reading<'r> {
     fn end(mut self) -> Outcome {
         let reported = self.redaction.map_or(Ok(()), |of| of.report(self.input.is_silent));
         for failure in self.passed_over.report() {
-            failure.report();
+            crate::output::report(&failure);
             self.outcome = Err(Stop::Reported);
         }
-        first_stop(self.outcome, reported)?;
+        output::first_stop(self.outcome, reported)?;
         if let (Some(branch), false) = (&self.input.branches.branch, self.is_branch_found) {
             let failure = Failure::new(format!("there is no frame of a record {branch:?}"));
             return Err(failure

@@ -75,7 +75,7 @@ fn ls(args: &Ls) -> Outcome {
             Err(error) => {
                 is_whole = false;
                 if let Stop::Failure(failure) = Stop::from(error).without_guess() {
-                    failure.report();
+                    crate::output::report(&failure);
                 }
                 continue;
             }

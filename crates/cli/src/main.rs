@@ -30,6 +30,7 @@ mod moment;
 mod observe;
 mod output;
 mod pages;
+mod phrase;
 #[cfg(feature = "record")]
 mod record;
 mod recorded;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Stop::ClosedPipe) => ExitCode::SUCCESS,
         Err(Stop::Negative) => ExitCode::from(NEGATIVE),
         Err(Stop::Failure(failure) | Stop::Output(failure)) => {
-            failure.report();
+            output::report(&failure);
             ExitCode::from(UNANSWERED)
         }
         Err(Stop::Reported) => ExitCode::from(UNANSWERED),
@@ -119,7 +120,7 @@ fn run(command: &Command) -> Outcome {
 /// Refuses what no argument shows by itself: a text that is no regular expression.
 fn checked(cli: Cli) -> Result<Cli, clap::Error> {
     if let Command::Trace(args) = &cli.command
-        && let Err(reason) = trace::Phrase::of(&args.target)
+        && let Err(reason) = args.target.phrase()
     {
         let message = format!("the text is no regular expression: {reason}");
         return Err(Cli::command().error(ErrorKind::ValueValidation, message));

@@ -27,7 +27,7 @@ use afterimage::json::Value;
 
 pub(crate) use self::{
     command_line::say as say_of_command_line,
-    message::{Message, note, shows_progress},
+    message::{Message, first_stop, note, report, shows_progress},
     paint::Paint,
     progress::progress_target,
 };

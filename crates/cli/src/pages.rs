@@ -21,7 +21,7 @@ use crate::{
     input::Source,
     labels::{ArchivedLabels, FrameLabels, Labels},
     lens::Lens,
-    trace::Phrase,
+    phrase::Phrase,
     wanted::{FrameFilter, Place},
 };
 

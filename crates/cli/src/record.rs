@@ -42,8 +42,8 @@ use self::{
 };
 use crate::{
     args::Color,
-    failure::{Failure, Outcome, first_stop},
-    output::{Output, note},
+    failure::{Failure, Outcome},
+    output::{Output, first_stop, note},
     text::counted,
 };
 

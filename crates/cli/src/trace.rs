@@ -2,9 +2,7 @@
 
 pub(crate) mod args;
 mod candidates;
-mod phrase;
 mod request;
-mod unescaped;
 
 use std::{cell::Cell, collections::HashMap, io::Write, sync::Arc};
 
@@ -18,7 +16,6 @@ use afterimage::{
 };
 use indexmap::IndexSet;
 
-pub(crate) use self::phrase::{Phrase, occurrences};
 use self::request::RequestHit;
 use crate::{
     failure::{Failure, Outcome, Stop},
@@ -28,6 +25,7 @@ use crate::{
     lens::{Counting, Counts, Lens, Lenses},
     output::{Json, Output, note},
     pages::{Page, Pages},
+    phrase::Phrase,
     recorded, style,
     table::Table,
     text::{counted, grouped},
@@ -38,7 +36,7 @@ use crate::{
 pub(crate) fn run(args: &args::Trace) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let mut lenses = Lenses::new(&args.rendering, Counting::OnDemand);
-    let phrase = Phrase::of(&args.target).map_err(Failure::new)?;
+    let phrase = args.target.phrase().map_err(Failure::new)?;
     if let Some(number) = args.request {
         return request::run(args, number, phrase.as_ref(), &mut out);
     }

@@ -31,7 +31,7 @@ pub(super) fn run(args: &args::Lint) -> Outcome {
             Ok(document) => document,
             Err(Stop::Failure(failure)) => {
                 out.flush()?;
-                failure.report();
+                crate::output::report(&failure);
                 outcome = Err(Stop::Reported);
                 continue;
             }

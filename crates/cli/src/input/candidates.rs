@@ -41,7 +41,7 @@ pub(crate) fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates
     for folder in there.iter().flat_map(Place::folders) {
         // Of one agent nothing may be readable, and of the others all.
         match candidates.add(&folder) {
-            Err(Stop::Failure(failure)) => failure.report(),
+            Err(Stop::Failure(failure)) => crate::output::report(&failure),
             added => added?,
         }
     }
@@ -76,7 +76,7 @@ impl Candidates {
     pub(crate) fn add(&mut self, path: &Path) -> Outcome {
         let found = if is_folder_of_files(path) {
             let contents = FolderContents::of(path)?;
-            contents.unread.iter().for_each(Failure::report);
+            contents.unread.iter().for_each(crate::output::report);
             self.links += contents.links;
             contents.found
         } else if path.is_dir() {
@@ -96,7 +96,7 @@ impl Candidates {
             if found.kind == FoundKind::Archive {
                 match self.add_archive(&found) {
                     Err(Stop::Failure(failure)) => {
-                        failure.report();
+                        crate::output::report(&failure);
                         self.is_partial = true;
                     }
                     added => added?,

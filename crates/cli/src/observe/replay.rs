@@ -58,7 +58,7 @@ pub(super) fn run(args: &Replay, policy: &Policy, as_json: bool, out: &mut Outpu
     for file in documents {
         match replay.document(&file, out) {
             Err(Stop::Failure(failure)) => {
-                failure.report();
+                crate::output::report(&failure);
                 outcome = Err(Stop::Reported);
             }
             replayed => replayed?,

@@ -5,10 +5,13 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 
 use super::{Paint, page};
-use crate::visible::printable;
+use crate::{
+    failure::{Failure, Outcome, Stop},
+    visible::printable,
+};
 
 /// A block of text for standard error, which is written in one piece.
 pub(crate) struct Message {
@@ -51,6 +54,30 @@ pub(crate) fn note(text: &str) {
     // Writing to memory cannot fail.
     let _ = writeln!(message, "{style}note:{style:#} {}", printable(text));
     message.send();
+}
+
+/// Writes what went wrong to standard error, as a block.
+pub(crate) fn report(failure: &Failure) {
+    let mut block = Message::new();
+    let red = block.paint.style(AnsiColor::Red.on_default().bold());
+    let dim = block.paint.style(Style::new().dimmed());
+    let _ = writeln!(block, "{red}error:{red:#} {}", printable(failure.sentence()));
+    for (name, value) in failure.details() {
+        // Writing to memory cannot fail.
+        let _ = writeln!(block, "  {dim}{name:<7}{dim:#} {}", printable(value));
+    }
+    block.send();
+}
+
+/// The first of two outcomes that stops the command. The other one is said, where it has a failure.
+pub(crate) fn first_stop(first: Outcome, second: Outcome) -> Outcome {
+    match (first, second) {
+        (Err(first), Err(Stop::Failure(second) | Stop::Output(second))) => {
+            report(&second);
+            Err(first)
+        }
+        (first, second) => first.and(second),
+    }
 }
 
 /// Whether standard error is a terminal, where progress is shown.

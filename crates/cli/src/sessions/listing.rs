@@ -140,7 +140,7 @@ impl Reading {
                     self.take(candidate, known, &mut listed);
                 }
                 Err(Stop::Failure(failure)) => {
-                    self.bar.suspend(|| failure.report());
+                    self.bar.suspend(|| crate::output::report(&failure));
                     self.outcome = Err(Stop::Reported);
                 }
                 Err(stop) => return Err(stop),

@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args};
 
 use crate::args::{Coloring, Input, Rendering};
+use crate::phrase::Phrase;
 
 const HELP: &str = "\
 Example: afterimage trace session.jsonl --text 'connection refused'
@@ -73,6 +74,17 @@ pub(crate) struct Target {
     /// Treat --text as a regular expression; `^` and `$` match at line ends
     #[arg(long, conflicts_with_all = ["facet", "at"])]
     pub(crate) regex: bool,
+}
+
+impl Target {
+    /// The text that is looked for; `None` where something else is.
+    ///
+    /// # Errors
+    /// What is wrong with a regular expression, in one line.
+    pub(crate) fn phrase(&self) -> Result<Option<Phrase>, String> {
+        let phrase = |text: &String| Phrase::of(text, self.regex, self.ignore_case);
+        self.text.as_ref().map(phrase).transpose()
+    }
 }
 
 fn position(text: &str) -> Result<(usize, usize), String> {

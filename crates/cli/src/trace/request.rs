@@ -16,8 +16,8 @@ use afterimage::{
     transcript::RecordedExchange,
 };
 
-use super::Phrase;
 use super::args::Trace;
+use crate::phrase::Phrase;
 use crate::{
     failure::{Failure, Outcome, Stop},
     hit, input,

@@ -1,10 +1,11 @@
 //! The text that is looked for, and where it is.
 
+mod unescaped;
+
 use afterimage::text::TextRange;
 use regex_automata::{Anchored, Input, meta::Regex, util::syntax};
 
-use super::args::Target;
-use super::unescaped::Unescaped;
+use self::unescaped::Unescaped;
 
 /// How often a text is unescaped: JSON in a string of JSON in a string of JSON.
 const DEPTH: usize = 3;
@@ -23,20 +24,19 @@ enum Kind {
 }
 
 impl Phrase {
-    /// What the command line asks for; `None` where it asks for something else than a text.
+    /// A text, or a regular expression.
     ///
     /// # Errors
     /// What is wrong with a regular expression, in one line.
-    pub(crate) fn of(target: &Target) -> Result<Option<Self>, String> {
-        let Some(text) = &target.text else { return Ok(None) };
-        let kind = if target.regex {
-            Kind::Pattern(regex(text, target.ignore_case)?)
-        } else if target.ignore_case {
+    pub(crate) fn of(text: &str, is_regex: bool, ignores_case: bool) -> Result<Self, String> {
+        let kind = if is_regex {
+            Kind::Pattern(regex(text, ignores_case)?)
+        } else if ignores_case {
             Kind::AnyCase(regex(&literal(text), true)?)
         } else {
-            Kind::Plain(text.clone())
+            Kind::Plain(text.to_owned())
         };
-        Ok(Some(Self { kind }))
+        Ok(Self { kind })
     }
 
     /// Every place in `text`, in order: as the text stands, and with the escapes of JSON read as
@@ -132,9 +132,7 @@ mod tests {
     use super::*;
 
     fn phrase(text: &str, ignore_case: bool, regex: bool) -> Phrase {
-        let target =
-            Target { facet: None, text: Some(text.to_owned()), at: None, ignore_case, regex };
-        Phrase::of(&target).unwrap().unwrap()
+        Phrase::of(text, regex, ignore_case).unwrap()
     }
 
     fn found<'t>(phrase: &Phrase, text: &'t str) -> Vec<&'t str> {
@@ -182,13 +180,6 @@ mod tests {
         let result = r#"{"stdout":"let a = 1;\nlet b = 2;\n"}"#;
         assert_eq!(found(&phrase("let .*$", false, true), result), ["let a = 1;", "let b = 2;"]);
         assert_eq!(found(&phrase(r"1;\\n", false, true), result), [r"1;\n"]);
-        let target = |text: &str| Target {
-            facet: None,
-            text: Some(text.to_owned()),
-            at: None,
-            ignore_case: false,
-            regex: true,
-        };
-        assert_eq!(Phrase::of(&target("(")).err().unwrap(), "unclosed group");
+        assert_eq!(Phrase::of("(", true, false).err().unwrap(), "unclosed group");
     }
 }
