@@ -10,7 +10,7 @@ use crate::Result;
 
 /// What changed from one checkpoint to the next, as a document.
 ///
-/// It is read forgivingly: any text is one. [`lint`](super::lint_delta) says what is missing, and
+/// It is read forgivingly: any text is one. [`lint()`](super::lint()) says what is missing, and
 /// [`apply`](super::apply) what cannot be applied.
 ///
 /// ```

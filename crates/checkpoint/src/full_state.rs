@@ -6,7 +6,7 @@ use crate::Result;
 
 /// A checkpoint: the summary of a long piece of work from which an agent can go on.
 ///
-/// It is read forgivingly: any text is one. [`lint`](super::lint_checkpoint) says what is missing.
+/// It is read forgivingly: any text is one. [`lint()`](super::lint()) says what is missing.
 ///
 /// ```
 /// use afterimage_checkpoint::{Checkpoint, SectionKind};
