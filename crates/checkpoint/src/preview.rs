@@ -32,7 +32,7 @@ const MOST_READ: usize = 1 << 30;
 /// let base = Checkpoint::parse("## Decisions\n\n- Cache: none\n")?;
 /// let delta = "## Changes\n\n### Removed\n\n- Cache: none\n- Queue: none\n";
 /// let preview = preview(&base, &CheckpointDelta::parse(delta)?);
-/// assert_eq!((preview.effects()[0].line, preview.effects()[0].gone), (5, 1));
+/// assert_eq!((preview.effects()[0].line, preview.effects()[0].gone), (5, 2));
 /// assert_eq!(preview.refusals()[0].place().line, Some(6));
 /// let (after, left) = preview.into_partial().unwrap();
 /// assert_eq!((after.text(), left.len()), ("## Decisions\n", 1));
