@@ -125,6 +125,7 @@ pub mod session;
 pub mod snapshot;
 pub mod text;
 pub mod transcript;
+mod usage;
 pub mod veil;
 pub mod window;
 

@@ -6,7 +6,8 @@ use super::{Prices, Unpriced, residency::TokenRates};
 use crate::{
     json::{Object, Value, object},
     request::ReportedExchange,
-    transcript::{Money, Usage, WEB_SEARCH},
+    transcript::{Money, Usage},
+    usage::WEB_SEARCH,
 };
 
 /// The price of one token of each kind, in 10^-12 of the currency, for requests whose input is

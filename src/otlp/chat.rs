@@ -192,10 +192,8 @@ fn put_response(attributes: &mut Attributes, recording: &Recording, exchange: &E
         let frames = exchange.response.frames.iter().filter_map(|frame| history.get(*frame));
         for frame in frames {
             parts.extend(parts_of(&frame));
-            let told = frame.imported.as_ref().and_then(|imported| {
-                let names = ["stop_reason", "stopReason", "finish_reason"];
-                names.into_iter().find_map(|name| imported.get(name)?.as_str().map(str::to_owned))
-            });
+            let answer = frame.imported.as_ref().and_then(|imported| imported.answer.as_ref());
+            let told = answer.and_then(|answer| answer.stop.as_deref().map(str::to_owned));
             reason = told.or(reason);
         }
     }

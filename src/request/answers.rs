@@ -53,13 +53,14 @@ impl Answers {
             return Answer::GoesOn;
         }
         if self.goes_on(report) {
-            self.usage = self.usage.take().or_else(|| report.usage.clone());
-            self.response = self.response.take().or_else(|| report.response().cloned());
+            self.usage = self.usage.take().or_else(|| report.said.usage.clone());
+            self.response = self.response.take().or_else(|| report.response().map(str::to_owned));
             return Answer::GoesOn;
         }
         let Some(last) = before else { return Answer::None };
         self.is_answering = true;
-        (self.usage, self.response) = (report.usage.clone(), report.response().cloned());
+        self.usage.clone_from(&report.said.usage);
+        self.response = report.response().map(str::to_owned);
         Answer::Begins(last)
     }
 
@@ -70,16 +71,19 @@ impl Answers {
 
     /// Whether both this and the answer that goes on have an id, and not the same.
     pub(super) fn is_other_response(&self, report: &Report) -> bool {
-        let ids = self.response.as_ref().zip(report.response());
+        let ids = self.response.as_deref().zip(report.response());
         ids.is_some_and(|(own, next)| own != next)
     }
 
     /// Whether what the agent says belongs to the answer before it: its response is the same, or,
     /// where one of them has no id, its usage.
     fn goes_on(&self, report: &Report) -> bool {
-        let is_same = match (&self.response, report.response()) {
+        let is_same = match (self.response.as_deref(), report.response()) {
             (Some(own), Some(next)) => own == next,
-            _ => self.usage.is_none() || report.usage.is_none() || self.usage == report.usage,
+            _ => {
+                let usage = &report.said.usage;
+                self.usage.is_none() || usage.is_none() || self.usage == *usage
+            }
         };
         self.is_answering && is_same
     }

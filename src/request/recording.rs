@@ -286,12 +286,13 @@ impl Recording {
             line: None,
             time: frame.timestamp.clone(),
             duration_ms: None,
-            model: report.model,
+            model: report.said.model.as_deref().map(str::to_owned),
             usage: usage.flatten(),
             copied: copied.flatten(),
-            outcome: report
-                .failure
-                .map_or(ExchangeOutcome::Answered, |reason| ExchangeOutcome::Failed { reason }),
+            outcome: match report.said.failure() {
+                Some(reason) => ExchangeOutcome::Failed { reason: reason.to_owned() },
+                None => ExchangeOutcome::Answered,
+            },
             unread: None,
             is_retry: false,
             is_warm_up: false,

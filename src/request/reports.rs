@@ -8,9 +8,8 @@ use super::{
     answers::{Answer, Answers},
 };
 use crate::{
-    json::Value,
     transcript::{RecordedExchange, Usage},
-    veil::{Frame, Source},
+    veil::{AnswerId, CopyOf, Frame, ModelAnswer, Source},
 };
 
 /// What a source reports of one exchange.
@@ -93,86 +92,45 @@ impl From<&RecordedExchange> for ReportedExchange {
     }
 }
 
-/// That an answer is a copy of one of this session, where that is named.
-#[derive(Debug)]
-struct CopyOf(Option<String>);
-
 /// What a frame says of the answer that it is a part of, besides its content.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    pub(super) model: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) failure: Option<String>,
-    /// The provider's id of the response, which a client repeats with each part of it; or else of
-    /// this part alone.
-    response: Option<String>,
-    /// Whether the id is that of a part: an item of the Responses API.
-    is_of_part: bool,
-    /// That it is a copy, and the session that it was copied from, where that is named.
-    copied: Option<CopyOf>,
+    pub(super) said: ModelAnswer,
     /// What tells the answer from those of other files.
     answer: Option<u64>,
 }
 
-/// Where formats keep what a response says of itself: its usage, and in the same place its model
-/// and its id.
-const PLACES: [(&str, &str); 4] = [
-    ("", "usage"),
-    ("", "tokens"),
-    ("extra/response", "usage"),
-    ("tool_call_metadata/model_response", "usage"),
-];
-
 impl Report {
     pub(super) fn of(frame: &Frame) -> Self {
-        let imported = frame.imported.as_ref();
-        let at = |path: &str| {
-            let mut names = path.split('/').filter(|name| !name.is_empty());
-            let first = imported?.get(names.next()?)?;
-            names.try_fold(first, |value, name| value.get(name))
-        };
-        let text = |path: &str| at(path).and_then(Value::as_str).map(str::to_owned);
-        let join = |place: &str, name: &str| format!("{place}/{name}");
-        let found = PLACES
-            .iter()
-            .find_map(|(place, name)| Some((*place, Usage::of(at(&join(place, name))?)?)));
-        let place = found.as_ref().map(|(place, _)| *place);
-        // Copilot's event says it beside the content.
-        let is_copilot = at("data/outputTokens").is_some();
-        let usage = match found {
-            Some((_, usage)) => Some(usage),
-            None if is_copilot => at("data").and_then(Usage::of),
-            None => None,
-        };
-        let response = place.and_then(|place| text(&join(place, "id"))).filter(|id| !id.is_empty());
-        let model = text("model").or_else(|| text(&join(place?, "model")));
-        // Codex states the usage of an answer with each of its items.
-        let is_of_part = place == Some("") && at("usage/cached_input_tokens").is_some();
+        let said = frame.imported.as_ref().and_then(|imported| imported.answer.as_deref());
+        let mut report = Self { said: said.cloned().unwrap_or_default(), answer: None };
+        let (id, request) = (report.response(), report.said.request.as_deref());
         // A request's id beside that of its response; else the time of the record.
-        let request = at("record/requestId").and_then(Value::as_str);
-        let id = response.as_deref().filter(|_| !is_of_part);
-        let answer = match id.zip(request) {
-            Some((id, request)) => Some(print(&[id, request])),
-            None => id
-                .or(frame.uuid.as_deref())
-                .zip(frame.timestamp.as_deref())
-                .map(|(id, time)| print(&[id, time])),
-        };
-        Self {
-            copied: at("copied").map(|_| CopyOf(text("copied/from"))),
-            answer: answer.filter(|_| usage.is_some()),
-            model: model.or_else(|| text("data/model").filter(|_| is_copilot)),
-            usage,
-            failure: text("stopReason")
-                .filter(|reason| matches!(reason.as_str(), "error" | "aborted")),
-            response,
-            is_of_part,
-        }
+        let texts = id
+            .zip(request)
+            .or_else(|| id.or(frame.uuid.as_deref()).zip(frame.timestamp.as_deref()));
+        let texts = texts.filter(|_| report.said.usage.is_some());
+        report.answer = texts.map(|(id, other)| print(&[id, other]));
+        report
     }
 
     /// The provider's id of the whole response.
-    pub(super) fn response(&self) -> Option<&String> {
-        self.response.as_ref().filter(|_| !self.is_of_part)
+    pub(super) fn response(&self) -> Option<&str> {
+        match &self.said.id {
+            Some(AnswerId::Response(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The provider's id of the response, which a client repeats with each part of it; or else of
+    /// this part alone.
+    fn id(&self) -> Option<&str> {
+        match &self.said.id {
+            Some(AnswerId::Response(id) | AnswerId::Part(id)) => {
+                Some(&**id).filter(|_| self.said.usage.is_some())
+            }
+            None => None,
+        }
     }
 }
 
@@ -188,19 +146,10 @@ fn print(texts: &[&str]) -> u64 {
 /// The model that answered with a frame, where its source says so; a name that a client put in for
 /// itself, as `<synthetic>`, is none. O(events of the frame).
 pub fn answering_model(frame: &Frame) -> Option<String> {
-    let said = (frame.source == Source::Agent).then(|| Report::of(frame).model).flatten();
-    said.filter(|model| !model.is_empty() && !model.starts_with('<'))
-}
-
-/// What a frame says that the session came to besides its answers: a usage, or several with their
-/// models.
-fn of_session(frame: &Frame) -> impl Iterator<Item = (Option<&str>, Usage)> {
-    let stated = frame.imported.as_ref().and_then(|imported| imported.get("sessionUsage"));
-    let list = match stated {
-        Some(Value::Array(list)) => list.as_slice(),
-        other => other.map(std::slice::from_ref).unwrap_or_default(),
-    };
-    list.iter().filter_map(|of| Some((of.get("model").and_then(Value::as_str), Usage::of(of)?)))
+    let said =
+        frame.imported.as_ref().filter(|_| frame.source == Source::Agent)?.answer.as_ref()?;
+    let model = said.model.as_deref().filter(|model| !model.is_empty() && !model.starts_with('<'));
+    model.map(str::to_owned)
 }
 
 /// What is reported of the exchanges of a transcript, as its frames come. An answer that a client
@@ -249,15 +198,15 @@ impl Reports {
     fn report(&self, session: &Arc<str>, frame: &Frame) -> Said {
         let is_agents = frame.source == Source::Agent;
         let mut report = if is_agents { Report::of(frame) } else { Report::default() };
-        let known = report.response.as_ref().and_then(|id| self.responses.get(id)).copied();
+        let known = report.id().and_then(|id| self.responses.get(id)).copied();
         let of = match known {
             Some(Place::Listed(index)) => self.exchanges.get(index),
             Some(Place::Unlisted(index)) => self.unlisted.get(index).and_then(Option::as_ref),
             None => None,
         };
         let is_own = of.is_some_and(|exchange| exchange.session == *session);
-        if let Some(of) = of.filter(|_| !is_own && report.copied.is_none()) {
-            report.copied = Some(CopyOf(Some(of.session.to_string())));
+        if let Some(of) = of.filter(|_| !is_own && report.said.copied.is_none()) {
+            report.said.copied = Some(CopyOf { session: Some(of.session.as_ref().into()) });
         }
         Said { report, known, is_own }
     }
@@ -278,17 +227,18 @@ impl Reports {
         frame: &Frame,
         shows: bool,
     ) -> Reported {
-        let copied = frame.imported.as_ref().and_then(|of| of.get("copiedBefore"));
-        if let Some(from) = copied {
-            let from = from.str_at("from").map(Arc::from);
+        let imported = frame.imported.as_deref();
+        let copied = imported.and_then(|imported| imported.copied_before.as_ref());
+        if let Some(CopyOf { session: from }) = copied {
+            let from = from.as_deref().map(Arc::from);
             self.all_mut()
                 .filter(|exchange| exchange.session == *session)
                 .for_each(|exchange| exchange.count_in(from.clone()));
         }
-        for (model, usage) in of_session(frame) {
+        for said in imported.iter().flat_map(|imported| &imported.session_usage) {
             let exchange = ReportedExchange {
-                model: model.and_then(|model| self.models.intern(model)),
-                usage: Some(usage),
+                model: said.model.as_deref().and_then(|model| self.models.intern(model)),
+                usage: said.usage.clone(),
                 is_listed: false,
                 ..ReportedExchange::new(Arc::clone(session))
             };
@@ -319,22 +269,22 @@ impl Reports {
         };
         if let Some(exchange) = exchange.and_then(|index| self.exchanges.get_mut(index)) {
             // What a client wrote last of a response is what that came to.
-            let (was, is) = (exchange.figures_mut().take(), report.usage.clone());
+            let (was, is) = (exchange.figures_mut().take(), report.said.usage.clone());
             *exchange.figures_mut() = if listed.is_some() { is.or(was) } else { was.or(is) };
             exchange.answer = exchange.answer.or(report.answer);
             let model = exchange.model.take();
-            exchange.model = model.or_else(|| self.models.intern(report.model.as_deref()?));
+            exchange.model = model.or_else(|| self.models.intern(report.said.model.as_deref()?));
         }
-        if let (Some(id), Some(index)) = (&report.response, exchange) {
+        if let (Some(id), Some(index)) = (report.id(), exchange) {
             match known {
                 // It showed nothing so far.
                 Some(Place::Unlisted(unlisted)) if is_own => {
                     self.drop_unlisted(unlisted);
-                    self.responses.insert(id.clone(), Place::Listed(index));
+                    self.responses.insert(id.to_owned(), Place::Listed(index));
                 }
                 Some(_) => {}
                 None => {
-                    self.responses.insert(id.clone(), Place::Listed(index));
+                    self.responses.insert(id.to_owned(), Place::Listed(index));
                 }
             }
         }
@@ -370,13 +320,13 @@ impl Reports {
 
     fn reported(&mut self, session: &Arc<str>, report: &Report) -> ReportedExchange {
         let mut exchange = ReportedExchange {
-            model: report.model.as_deref().and_then(|model| self.models.intern(model)),
-            usage: report.usage.clone(),
+            model: report.said.model.as_deref().and_then(|model| self.models.intern(model)),
+            usage: report.said.usage.clone(),
             answer: report.answer,
-            is_failed: report.failure.is_some(),
+            is_failed: report.said.failure().is_some(),
             ..ReportedExchange::new(Arc::clone(session))
         };
-        if let Some(CopyOf(from)) = &report.copied {
+        if let Some(CopyOf { session: from }) = &report.said.copied {
             exchange.count_in(from.as_deref().map(Arc::from));
         }
         exchange
@@ -391,31 +341,32 @@ impl Reports {
             Some(Place::Unlisted(index)) if said.is_own => {
                 if let Some(Some(exchange)) = self.unlisted.get_mut(index) {
                     let figures = exchange.figures_mut();
-                    *figures = report.usage.clone().or_else(|| figures.take());
+                    *figures = report.said.usage.clone().or_else(|| figures.take());
                 }
                 return;
             }
             Some(_) => return,
             None => {}
         }
-        if report.usage.is_none() || self.is_part(answers, report) {
+        if report.said.usage.is_none() || self.is_part(answers, report) {
             return;
         }
         self.settle(session, report);
         let exchange = ReportedExchange { is_listed: false, ..self.reported(session, report) };
         let index = self.unlisted.len();
         self.unlisted.push(Some(exchange));
-        if let Some(id) = &report.response {
-            self.responses.insert(id.clone(), Place::Unlisted(index));
+        if let Some(id) = report.id() {
+            self.responses.insert(id.to_owned(), Place::Unlisted(index));
         }
-        self.waiting.insert(Arc::clone(session), (index, report.response().cloned()));
+        self.waiting.insert(Arc::clone(session), (index, report.response().map(str::to_owned)));
     }
 
     /// Whether this is a part of the answer that goes on.
     fn is_part(&self, answers: &Answers, report: &Report) -> bool {
         let current = answers.exchange.and_then(|index| self.exchanges.get(index));
         let is_other = answers.is_other_response(report);
-        !is_other && current.is_some_and(|exchange| exchange.figures() == report.usage.as_ref())
+        !is_other
+            && current.is_some_and(|exchange| exchange.figures() == report.said.usage.as_ref())
     }
 
     /// What waits is an answer by itself, unless this is of the same one.
@@ -424,7 +375,8 @@ impl Reports {
         // A response that has an id is found by it.
         let is_named = response.is_some() && next.response().is_some();
         let waiting = self.unlisted.get(index).and_then(Option::as_ref);
-        let is_same = waiting.is_some_and(|exchange| exchange.figures() == next.usage.as_ref());
+        let is_same =
+            waiting.is_some_and(|exchange| exchange.figures() == next.said.usage.as_ref());
         if !is_named && is_same {
             self.drop_unlisted(index);
             if let Some(id) = response {

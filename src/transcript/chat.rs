@@ -1,6 +1,7 @@
 //! Chat lists: the messages of OpenAI's chat completions and of everyone who writes like them.
 
 use super::{
+    answer,
     draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
     sdk_parts,
@@ -148,6 +149,7 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
         let call = object.shift_remove("function_call").unwrap_or_default();
         draft.facets.push(function_call(call));
     }
+    draft.add_answer(answer::of_message(&object));
     draft.payload.extend(object);
     // The API ignores all that comes before the last summary.
     if draft.source == Source::Agent && draft.facets.iter().any(parts::is_compaction) {

@@ -7,7 +7,6 @@ use super::{
     branches::{Branches, Parent},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
-    forks,
     joining::{Joining, Part},
     parts::{self, Arguments, with_origin},
     recent::Recent,
@@ -18,7 +17,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Of how many records the line, and of how many of sidechains the chain, is remembered.
@@ -321,9 +320,12 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
 fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.timestamp = take::text(&mut record, "timestamp");
     draft.uuid = take::text(&mut record, "uuid");
-    if let Some(from) = record.get("forkedFrom").filter(|from| !from.is_null()) {
-        draft.payload.put(forks::COPIED, forks::copied_from(from.str_at("sessionId")));
-    }
+    let from = record.get("forkedFrom").filter(|from| !from.is_null());
+    draft.add_answer(ModelAnswer {
+        request: record.get("requestId").and_then(Value::as_str).map(Box::from),
+        copied: from.map(|from| CopyOf { session: from.str_at("sessionId").map(Box::from) }),
+        ..ModelAnswer::default()
+    });
     record.shift_remove("toolUseResult");
     if !record.is_empty() {
         draft.payload.put("record", record);

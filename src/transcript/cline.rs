@@ -1,7 +1,11 @@
 //! Sessions of Cline: messages of the Messages API, with what the client says of each beside them.
 
 use super::{chat, sink::Sink, take};
-use crate::json::{Object, ObjectExt, Value};
+use crate::{
+    json::{Object, Value},
+    usage::Usage,
+    veil::ModelAnswer,
+};
 
 /// Reads `{sessionId, messages: [message], system_prompt}`.
 pub(super) struct ClineReader;
@@ -43,15 +47,16 @@ impl super::Decoder for ClineReader {
 fn message(mut message: Object, line: u64, sink: &mut Sink) {
     let time = message.shift_remove("ts").filter(|time| !time.is_null());
     let id = take::text(&mut message, "id");
-    let model = message.get("modelInfo").and_then(|model| model.str_at("id")).map(str::to_owned);
-    message.put_some("model", model);
-    if let Some(metrics) = message.shift_remove("metrics") {
-        message.put("usage", metrics);
-    }
+    let answer = ModelAnswer {
+        model: message.get("modelInfo").and_then(|of| of.str_at("id")).map(Box::from),
+        usage: message.get("metrics").and_then(Usage::of),
+        ..ModelAnswer::default()
+    };
     if let Some(Value::Array(blocks)) = message.get_mut("content") {
         blocks.iter_mut().for_each(write_records);
     }
     let mut draft = chat::message(message, line);
+    draft.add_answer(answer);
     draft.uuid = id;
     draft.timestamp = time.map(|time| match time {
         Value::String(text) => text,

@@ -1,9 +1,10 @@
 //! The items of an answer in a rollout, until its usage is known: the record of that comes after them.
 
-use super::{draft::FrameDraft, joining, sink::Sink};
+use super::{answer, draft::FrameDraft, joining, sink::Sink};
 use crate::{
     json::{Object, ObjectExt, Value},
-    veil::Source,
+    usage::Usage,
+    veil::{AnswerId, ModelAnswer, Source},
 };
 
 /// How many items wait for the usage of their answer, and how many bytes of them.
@@ -47,9 +48,10 @@ impl CodexAnswer {
             self.give(sink);
         }
         if draft.source == Source::Agent {
-            if !draft.payload.contains_key("model") {
-                draft.payload.put_some("model", self.model.as_deref());
-            }
+            let text = |key: &str| draft.payload.get(key).and_then(Value::as_str).map(Box::from);
+            let model = text("model").or_else(|| self.model.as_deref().map(Box::from));
+            let id = text("id").map(AnswerId::Part);
+            draft.add_answer(ModelAnswer { model, id, ..ModelAnswer::default() });
         } else if self.waiting.is_empty() {
             return sink.push(draft);
         }
@@ -79,9 +81,8 @@ impl CodexAnswer {
         if self.waiting.is_empty() {
             return self.without_answer(usage, at, sink);
         }
-        for draft in self.waiting.iter_mut().filter(|draft| draft.source == Source::Agent) {
-            draft.payload.put("usage", usage.clone());
-        }
+        let said = ModelAnswer { usage: Usage::of(&usage), ..ModelAnswer::default() };
+        self.waiting.iter_mut().for_each(|draft| draft.add_answer(said.clone()));
         self.give(sink);
         true
     }
@@ -112,7 +113,7 @@ impl CodexAnswer {
         usage.put_some("model", self.model.as_deref());
         let mut draft = FrameDraft::record(Source::Environment, line);
         draft.timestamp = timestamp;
-        draft.payload.put("sessionUsage", usage);
+        draft.session_usage.push(answer::of_usage(&usage.into()));
         sink.push(draft);
         true
     }

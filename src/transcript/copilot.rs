@@ -32,20 +32,23 @@ impl CopilotReader {
     /// messages do not.
     fn shutdown(&mut self, event: &mut Object, line: u64, sink: &mut Sink) {
         self.without_messages(line, sink);
-        let usage = event.get("data").and_then(|data| self.usage.shutdown(data));
-        let Some(usage) = usage else { return sink.skip("session.shutdown") };
+        let usage = event.get("data").map(|data| self.usage.shutdown(data)).unwrap_or_default();
+        if usage.is_empty() {
+            return sink.skip("session.shutdown");
+        }
         let mut draft = FrameDraft::record(Source::Environment, line);
         (draft.uuid, draft.timestamp) = (take::text(event, "id"), take::text(event, "timestamp"));
-        draft.payload.put("sessionUsage", usage);
+        draft.session_usage = usage;
         sink.push(draft);
     }
 
     /// Gives out the usage of calls that no message shows.
     fn without_messages(&mut self, line: u64, sink: &mut Sink) {
-        let Some(usage) = self.usage.without_messages() else { return };
         let mut draft = FrameDraft::record(Source::Environment, line);
-        draft.payload.put("sessionUsage", usage);
-        sink.push(draft);
+        draft.session_usage = self.usage.without_messages();
+        if !draft.session_usage.is_empty() {
+            sink.push(draft);
+        }
     }
 }
 
@@ -96,18 +99,15 @@ impl super::Decoder for CopilotReader {
             is_message: kind.ends_with(".message"),
             ..FrameDraft::message(source, line)
         };
-        let usage = if kind == "assistant.message" { self.usage.message(data) } else { None };
+        if kind == "assistant.message" {
+            draft.add_answer(self.usage.message(data));
+        }
         // The system prompt is no message, whatever its type is called.
         draft.is_message &= kind != "system.message";
         read(data, &mut draft);
         (draft.uuid, draft.timestamp) =
             (take::text(&mut event, "id"), take::text(&mut event, "timestamp"));
         draft.payload = event;
-        if let Some(usage) = usage {
-            let model = usage.get("model").cloned();
-            draft.payload.put_some("model", model);
-            draft.payload.put("usage", usage);
-        }
         sink.push(draft);
     }
 }

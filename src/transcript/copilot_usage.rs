@@ -5,7 +5,11 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use crate::json::{Object, ObjectExt, Value};
+use super::answer;
+use crate::{
+    json::{Object, ObjectExt, Value},
+    veil::ModelAnswer,
+};
 
 /// The kinds of tokens: as they are read from here on, and as the program calls them.
 const KINDS: [(&str, &str); 5] = [
@@ -45,8 +49,8 @@ impl CopilotUsage {
         self.waiting.insert(id, usage);
     }
 
-    /// Takes the data of a message: the usage that a record states of it.
-    pub(super) fn message(&mut self, data: &Object) -> Option<Object> {
+    /// Takes the data of a message: what it states itself, or a record does.
+    pub(super) fn message(&mut self, data: &Object) -> ModelAnswer {
         let id = data.get("apiCallId").and_then(Value::as_str);
         let recorded = match id {
             Some(id) => self.waiting.shift_remove(id),
@@ -59,7 +63,9 @@ impl CopilotUsage {
             figures[OUTPUT] = output;
             add(&mut self.reported, data.get("model").and_then(Value::as_str), figures);
         }
-        recorded
+        let stated = answer::of_usage(&data.clone().into());
+        let recorded = recorded.map(|usage| answer::of_usage(&usage.into()));
+        recorded.unwrap_or_default().or(stated)
     }
 
     /// The program is started, in a session that goes on or in one that begins. A run that ended
@@ -73,15 +79,13 @@ impl CopilotUsage {
     }
 
     /// The usage of calls whose messages did not come.
-    pub(super) fn without_messages(&mut self) -> Option<Value> {
-        let usages = std::mem::take(&mut self.waiting).into_values();
-        (usages.len() > 0).then(|| usages.map(Value::from).collect())
+    pub(super) fn without_messages(&mut self) -> Vec<ModelAnswer> {
+        answers(std::mem::take(&mut self.waiting).into_values())
     }
 
-    /// Takes the data of `session.shutdown`: the usage that nothing before reported, by model; `None`
-    /// where there is none. The sums are of one run of the program, or of all runs of the session:
+    /// Takes the data of `session.shutdown`: the usage that nothing before reported, by model. The sums are of one run of the program, or of all runs of the session:
     /// then they hold what was reported before this run.
-    pub(super) fn shutdown(&mut self, data: &Value) -> Option<Value> {
+    pub(super) fn shutdown(&mut self, data: &Value) -> Vec<ModelAnswer> {
         let mut reported = std::mem::take(&mut self.reported);
         let metrics = data.get("modelMetrics").and_then(Value::as_object);
         let models = metrics.into_iter().flatten();
@@ -91,7 +95,8 @@ impl CopilotUsage {
             // All models together.
             let is_one = metrics.is_some_and(|metrics| metrics.len() == 1);
             let model = metrics.and_then(|metrics| metrics.keys().next()).filter(|_| is_one);
-            usages.push(of_kinds(model.map(String::as_str), data.get("tokenDetails")?));
+            let Some(kinds) = data.get("tokenDetails") else { return Vec::new() };
+            usages.push(of_kinds(model.map(String::as_str), kinds));
         }
         let started = data.get("sessionStartTime").cloned();
         let is_other_start = self.started.is_some() && started.is_some() && self.started != started;
@@ -120,8 +125,12 @@ impl CopilotUsage {
             let mut figures = usage.iter().filter(|(key, _)| *key != "model");
             figures.any(|(_, figure)| figure.as_u64() != Some(0))
         });
-        (!usages.is_empty()).then(|| usages.into_iter().map(Value::from).collect())
+        answers(usages.into_iter())
     }
+}
+
+fn answers(usages: impl Iterator<Item = Object>) -> Vec<ModelAnswer> {
+    usages.map(|usage| answer::of_usage(&usage.into())).collect()
 }
 
 fn plus(one: Figures, other: Figures) -> Figures {

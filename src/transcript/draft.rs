@@ -3,7 +3,7 @@
 use super::starts::Start;
 use crate::{
     json::{Object, ObjectExt},
-    veil::{Facet, Source},
+    veil::{CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// A frame in the making: what a reader knows of one message or record.
@@ -15,6 +15,12 @@ pub(super) struct FrameDraft {
     pub(super) uuid: Option<String>,
     /// Whether the source counts it as a message.
     pub(super) is_message: bool,
+    /// What the source says of the answer that the message is, or is a part of.
+    pub(super) answer: Option<Box<ModelAnswer>>,
+    /// The usage of answers that no frame shows.
+    pub(super) session_usage: Vec<ModelAnswer>,
+    /// That all answers before it are copies.
+    pub(super) copied_before: Option<CopyOf>,
     /// What the source says of the message besides its content.
     pub(super) payload: Object,
     /// What the message holds, in order. Ids are given when the frame is made.
@@ -68,6 +74,7 @@ impl CompactionRecord {
 impl FrameDraft {
     pub(super) fn message(source: Source, line: u64) -> Self {
         let (timestamp, uuid, payload, facets) = Default::default();
+        let (answer, session_usage, copied_before) = Default::default();
         let (compacted, outside, started, edits) = Default::default();
         Self {
             source,
@@ -75,6 +82,9 @@ impl FrameDraft {
             timestamp,
             uuid,
             is_message: true,
+            answer,
+            session_usage,
+            copied_before,
             payload,
             facets,
             compacted,

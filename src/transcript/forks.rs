@@ -3,25 +3,14 @@
 
 use super::{draft::FrameDraft, sink::Sink};
 use crate::{
-    json::{Object, ObjectExt, Value},
-    veil::Source,
+    json::{Object, Value},
+    veil::{CopyOf, Source},
 };
 
-/// The member of a draft's payload that says that its answer is a copy.
-pub(super) const COPIED: &str = "copied";
-/// The member of a draft's payload that says that all answers before it are copies.
-const COPIED_BEFORE: &str = "copiedBefore";
 /// A program writes copies one after the other. So long a pause, in milliseconds, ends them.
 const PAUSE: i64 = 250;
 /// No model answers so fast.
 const INSTANT: i64 = 2;
-
-/// What a record says that is a copy of one of another session.
-pub(super) fn copied_from(session: Option<&str>) -> Value {
-    let mut copied = Object::new();
-    copied.put_some("from", session);
-    copied.into()
-}
 
 /// The milliseconds since 1970 of a time as RFC 3339 writes it.
 pub(super) fn moment(text: &str) -> Option<i64> {
@@ -158,7 +147,7 @@ impl RolloutFork {
             return;
         }
         let mut draft = FrameDraft::record(Source::Environment, line);
-        draft.payload.put(COPIED_BEFORE, copied_from(self.from.as_deref()));
+        draft.copied_before = Some(CopyOf { session: self.from.as_deref().map(Box::from) });
         sink.push(draft);
     }
 

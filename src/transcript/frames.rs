@@ -1,7 +1,10 @@
 //! afterimage's own frames, and those of the specification: by line, or in a document.
 
-use super::{sink::Sink, take};
-use crate::{json::Value, veil::Frame};
+use super::{answer, sink::Sink, take};
+use crate::{
+    json::Value,
+    veil::{Frame, ModelAnswer, Source},
+};
 
 /// Reads frames, one a line or as a list. They are kept as they are.
 pub(super) struct FramesFileReader;
@@ -36,12 +39,24 @@ impl FramesFileReader {
             sink.session(&session);
         }
         match frame {
-            Ok(frame) => {
+            Ok(mut frame) => {
+                read_answer(&mut frame);
                 notes.iter().for_each(|note| sink.note(line, &note.to_string()));
                 sink.push_own(frame);
             }
             Err(error) => sink.unknown(line, error.to_string(), value),
         }
+    }
+}
+
+/// A frame whose maker left what it says of its answer among the members is read by the names of the
+/// APIs.
+fn read_answer(frame: &mut Frame) {
+    let is_agents = frame.source == Source::Agent;
+    let Some(imported) = frame.imported.as_deref_mut().filter(|_| is_agents) else { return };
+    let said = answer::of_message(&imported.members);
+    if imported.answer.is_none() && said != ModelAnswer::default() {
+        imported.answer = Some(Box::new(said));
     }
 }
 

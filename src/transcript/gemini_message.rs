@@ -10,7 +10,8 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, MediaBlock, Source},
+    usage::Usage,
+    veil::{Facet, MediaBlock, ModelAnswer, Source},
 };
 
 /// What the program says to the user alone.
@@ -59,6 +60,11 @@ pub(super) fn give(
     let said: Vec<String> = draft.facets.iter().filter_map(call_of).collect();
     calls.retain(|call| call_of(call).is_none_or(|id| !said.contains(&id)));
     draft.facets.append(&mut calls);
+    draft.add_answer(ModelAnswer {
+        model: message.get("model").and_then(Value::as_str).map(Box::from),
+        usage: message.get("tokens").and_then(Usage::of),
+        ..ModelAnswer::default()
+    });
     draft.payload.extend(message);
     sink.push(draft);
     if !results.facets.is_empty() {

@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     id::FacetType,
-    json::{MAX_BYTES, Object, ObjectExt, Value},
-    veil::Facet,
+    json::{MAX_BYTES, Object, Value},
+    usage::Usage,
+    veil::{AnswerId, Facet, ModelAnswer},
 };
 
 /// Reads `{version, eval, samples: [{id, epoch, messages, attachments}]}`.
@@ -46,11 +47,13 @@ impl InspectReader {
         for mut value in messages {
             attachments.resolve(&mut value);
             match value {
-                Value::Object(mut object)
+                Value::Object(object)
                     if object.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
-                    answers.tell(&mut object);
-                    sink.push(message(object, line));
+                    let event = answers.event_of(&object);
+                    let mut draft = message(object, line);
+                    draft.add_answer(event);
+                    sink.push(draft);
                 }
                 other => chat::message_or_unknown(other, line, sink),
             }
@@ -84,9 +87,9 @@ impl super::Decoder for InspectReader {
 
 /// What the events of a sample say of the model's answers: their usage.
 struct Answers {
-    by_id: HashMap<String, Object>,
+    by_id: HashMap<String, ModelAnswer>,
     /// Where no answer has an id, and there are as many messages: in their order.
-    in_order: VecDeque<Object>,
+    in_order: VecDeque<ModelAnswer>,
 }
 
 impl Answers {
@@ -97,9 +100,11 @@ impl Answers {
         let (mut by_id, mut in_order) = (HashMap::new(), VecDeque::new());
         for output in events.iter().filter(|event| event.str_at("event") == Some("model")) {
             let Some(output) = output.get("output") else { continue };
-            let mut answer = Object::new();
-            answer.put_some("model", output.get("model").cloned());
-            answer.put_some("usage", output.get("usage").cloned());
+            let answer = ModelAnswer {
+                model: output.str_at("model").map(Box::from),
+                usage: output.get("usage").and_then(Usage::of),
+                ..ModelAnswer::default()
+            };
             match output.pointer("/choices/0/message").and_then(|message| message.str_at("id")) {
                 Some(id) => {
                     by_id.insert(id.to_owned(), answer);
@@ -114,19 +119,17 @@ impl Answers {
         Self { by_id, in_order }
     }
 
-    /// Adds to the model's message what the event of it says.
-    fn tell(&mut self, message: &mut Object) {
-        if message.get("role").and_then(Value::as_str) != Some("assistant") {
-            return;
+    /// What the event of a message of the model says.
+    fn event_of(&mut self, message: &Object) -> ModelAnswer {
+        let text = |key: &str| message.get(key).and_then(Value::as_str);
+        if text("role") != Some("assistant") {
+            return ModelAnswer::default();
         }
-        let id = message.get("id").and_then(Value::as_str);
-        let found = id.and_then(|id| self.by_id.remove(id));
-        let Some(answer) = found.or_else(|| self.in_order.pop_front()) else { return };
-        for (key, value) in answer {
-            if !value.is_null() && !message.contains_key(&key) {
-                message.insert(key, value);
-            }
-        }
+        let id = text("id");
+        let found = id.and_then(|id| self.by_id.remove(id)).or_else(|| self.in_order.pop_front());
+        let id = id.filter(|_| found.as_ref().is_some_and(|found| found.usage.is_some()));
+        let id = id.map(|id| AnswerId::Response(id.into()));
+        ModelAnswer { id, ..found.unwrap_or_default() }
     }
 }
 

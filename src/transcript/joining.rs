@@ -140,6 +140,9 @@ impl Open {
         self.draft.facets.extend(part.facets);
         part.payload.shift_remove("record");
         self.draft.payload.extend(part.payload);
+        let before = self.draft.answer.take().unwrap_or_default();
+        self.draft.answer = part.answer;
+        self.draft.add_answer(*before);
     }
 
     fn end(self, session: &str, sink: &mut Sink) {

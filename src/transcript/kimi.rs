@@ -1,6 +1,7 @@
 //! Kimi CLI wire logs: messages, and the events that a step of the loop builds a message from.
 
 use super::{
+    answer,
     branches::Branches,
     chat,
     draft::FrameDraft,
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{Facet, ModelAnswer, Source},
 };
 
 /// Reads lines of `{type, time, …}`.
@@ -30,7 +31,7 @@ pub(super) struct KimiReader {
     /// Whether a step began of which nothing was said yet.
     has_begun: bool,
     /// What was reported of the answer that is written next: its usage and its model.
-    reported: Object,
+    reported: ModelAnswer,
 }
 
 /// The step whose message is being built.
@@ -79,11 +80,7 @@ impl KimiReader {
             }
             return;
         };
-        for (key, value) in std::mem::take(&mut self.reported) {
-            if !message.payload.contains_key(&key) {
-                message.payload.insert(key, value);
-            }
-        }
+        message.add_answer(std::mem::take(&mut self.reported));
         if let Some(id) = id {
             self.given.insert(&id, ());
         }
@@ -176,14 +173,14 @@ impl KimiReader {
                     |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
                 if begins {
                     self.close(sink);
-                    self.reported = Object::new();
+                    self.reported = ModelAnswer::default();
                 } else if self.open.is_none() {
                     self.close(sink);
                 } else if !self.open.as_ref().is_some_and(is_other)
                     && let Some(step) = &mut self.open
                 {
                     step.is_ended = true;
-                    step.message.payload.put_some("usage", event.shift_remove("usage"));
+                    step.message.add_answer(answer::of_response(&event));
                 }
                 self.has_begun = begins;
             }
@@ -198,7 +195,7 @@ impl KimiReader {
 
     fn message(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
         self.close(sink);
-        self.reported = Object::new();
+        self.reported = ModelAnswer::default();
         let time = time_of(&record);
         match record.shift_remove("message") {
             Some(Value::Object(message))
@@ -219,15 +216,12 @@ impl KimiReader {
 
     /// Takes what a record reports of an answer: of the open step, or of the one that begins next.
     /// Sums of the session repeat what the records before it said.
-    fn usage(&mut self, mut record: Object, sink: &mut Sink) {
+    fn usage(&mut self, record: &Object, sink: &mut Sink) {
         let is_sum = record.get("usageScope").and_then(Value::as_str) == Some("session");
         if is_sum || record.get("usage").is_none_or(|usage| usage.as_object().is_none()) {
             return sink.skip("usage.record");
         }
-        self.reported = Object::new();
-        for key in ["usage", "model"] {
-            self.reported.put_some(key, record.shift_remove(key));
-        }
+        self.reported = answer::of_response(&record);
     }
 
     /// The settings, and the profile, may hold the system prompt.
@@ -318,7 +312,7 @@ impl super::Decoder for KimiReader {
             self.close(sink);
         }
         match kind {
-            Some("usage.record") => self.usage(record, sink),
+            Some("usage.record") => self.usage(&record, sink),
             Some("context.append_message") => self.message(record, line, sink),
             Some("context.append_loop_event") => self.loop_event(record, line, sink),
             Some("context.apply_compaction") => self.compaction(record, line, sink),

@@ -16,6 +16,7 @@
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 
+mod answer;
 mod anthropic;
 mod api;
 mod attachments;
@@ -59,7 +60,6 @@ mod kimi_context;
 mod lines;
 mod live_messages;
 mod mini_swe_agent;
-mod money;
 mod names;
 mod opencode;
 mod openhands;
@@ -90,8 +90,6 @@ mod tau_bench;
 mod testing;
 mod threads;
 mod toolbench;
-mod usage;
-mod usage_reading;
 mod wire;
 #[cfg(feature = "traffic")]
 mod yaml;
@@ -109,7 +107,6 @@ pub use folder::is_recording_folder;
 pub use format::{Holds, TranscriptFormat};
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
-pub use money::{Currency, Money};
 #[cfg(feature = "storage")]
 pub(crate) use recorded::Asked;
 pub use recorded::RecordedExchange;
@@ -118,10 +115,8 @@ pub(crate) use recorded::{CONVERSATION, PREVIOUS};
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;
-#[cfg(feature = "prices")]
-pub(crate) use usage::WEB_SEARCH;
-pub use usage::{Usage, UsageMembers};
 
+pub use crate::usage::{Currency, Money, Usage, UsageMembers};
 use crate::{json::Value, veil::Frame};
 use sink::Sink;
 

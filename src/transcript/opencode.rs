@@ -9,7 +9,8 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    usage::Usage,
+    veil::{Facet, ModelAnswer, Source},
 };
 
 /// Reads `{info, messages: [{info, parts}]}`.
@@ -69,11 +70,12 @@ fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
     draft.uuid = take::text(&mut info, "id");
     draft.timestamp = info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
     draft.compacted = is_summary.then(|| CompactionRecord::of("opencode"));
-    info.put_some("usage", usage(&info));
-    info.put_some("model", info.get("modelID").and_then(Value::as_str).map(str::to_owned));
-    if info.get("error").is_some() {
-        info.put("stopReason", "error");
-    }
+    draft.add_answer(ModelAnswer {
+        model: info.get("modelID").and_then(Value::as_str).map(Box::from),
+        usage: usage(&info).as_ref().and_then(Usage::of),
+        stop: info.get("error").map(|_| "error".into()),
+        ..ModelAnswer::default()
+    });
     draft.payload = info;
     let mut results = FrameDraft::record(Source::Environment, line);
     results.timestamp.clone_from(&draft.timestamp);

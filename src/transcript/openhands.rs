@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
+    answer,
     draft::FrameDraft,
     names::{Names, label},
     parts::{self, with_origin},
@@ -142,6 +143,10 @@ impl History {
             draft.facets.push(parts::opaque(&action, origin.into()));
         }
         draft.payload = without_response(event, repeats);
+        let response =
+            draft.payload.get("tool_call_metadata").and_then(|of| of.get("model_response"));
+        let said = response.and_then(Value::as_object).map(answer::of_response);
+        draft.add_answer(said.unwrap_or_default());
         sink.push(draft);
     }
 

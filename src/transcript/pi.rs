@@ -15,7 +15,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::Source,
+    veil::{CopyOf, ModelAnswer, Source},
 };
 
 /// Records that are known and that no frame holds.
@@ -139,7 +139,8 @@ impl PiReader {
         let written = of_entry.or_else(|| i64::try_from(of_message?).ok());
         match written.zip(self.forked_at) {
             Some((written, at)) if written < at => {
-                draft.payload.put(forks::COPIED, forks::copied_from(Some(from)));
+                let copied = Some(CopyOf { session: Some(from.into()) });
+                draft.add_answer(ModelAnswer { copied, ..ModelAnswer::default() });
             }
             Some(_) => {}
             None => {

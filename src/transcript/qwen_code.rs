@@ -12,7 +12,8 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    usage::Usage,
+    veil::{Facet, ModelAnswer, Source},
 };
 
 /// Reads lines of `{uuid, parentUuid, sessionId, type, message: {role, parts}}`.
@@ -60,8 +61,11 @@ impl QwenCodeReader {
     fn push(&mut self, mut draft: FrameDraft, mut record: Object, sink: &mut Sink) {
         draft.timestamp = take::text(&mut record, "timestamp");
         draft.uuid = take::text(&mut record, "uuid");
-        draft.payload.put_some("model", take::text(&mut record, "model"));
-        draft.payload.put_some("usage", record.shift_remove("usageMetadata"));
+        draft.add_answer(ModelAnswer {
+            model: record.get("model").and_then(Value::as_str).map(Box::from),
+            usage: record.get("usageMetadata").and_then(Usage::of),
+            ..ModelAnswer::default()
+        });
         if !record.is_empty() {
             draft.payload.put("record", record);
         }

@@ -265,6 +265,7 @@ impl Sink {
                 timestamp: draft.timestamp.clone(),
                 uuid: draft.uuid.clone(),
                 payload: draft.payload.clone(),
+                answer: draft.answer.clone(),
                 ..FrameDraft::record(draft.source.clone(), draft.line)
             };
             if self.keeps_exchanges() {
@@ -280,6 +281,8 @@ impl Sink {
         self.pairing.pair(&session, &mut draft);
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
+        let (answer, session_usage, copied_before) =
+            (draft.answer, draft.session_usage, draft.copied_before);
         let (outside, started, edits) = (draft.outside, draft.started, draft.edits);
         facets.iter().for_each(|facet| self.note_unknown(line, facet));
         payload.values_mut().for_each(|value| flatten(value, LEVELS));
@@ -292,7 +295,9 @@ impl Sink {
         frame.timestamp = timestamp;
         frame.uuid = uuid;
         let imported = Imported::of_members(line, is_message, payload);
-        frame.imported = Some(Box::new(Imported { file: self.file.clone(), ..imported }));
+        let file = self.file.clone();
+        frame.imported =
+            Some(Box::new(Imported { file, answer, session_usage, copied_before, ..imported }));
         frame.events.extend(outside.map(Branch::event));
         frame.events.extend(started.map(|start| self.start(start)));
         frame.events.extend(compacted.and_then(|told| self.compaction(&session, told)));

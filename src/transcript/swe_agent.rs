@@ -1,6 +1,6 @@
 //! SWE-agent trajectories: the conversation is `history`, and nothing else is read.
 
-use super::{chat, sink::Sink, take};
+use super::{answer, chat, draft::FrameDraft, sink::Sink, take};
 use crate::json::{Object, Value};
 
 /// Reads `{environment, trajectory, history, info}`.
@@ -26,37 +26,33 @@ impl super::Decoder for SweAgentReader {
         for key in document.keys() {
             sink.skip(key);
         }
-        let stats = document.get("info").and_then(|info| info.get("model_stats")).cloned();
+        let stats = document.get("info").and_then(|info| info.get("model_stats"));
         let last = messages.len().saturating_sub(1);
-        for (index, mut value) in messages.into_iter().enumerate() {
-            // What the session came to stands with its last message: nothing is said of each.
-            if let (Value::Object(message), Some(stats)) = (&mut value, stats.as_ref())
-                && index == last
-            {
-                message.insert("sessionUsage".to_owned(), stats.clone());
-            }
-            match value {
-                Value::Object(object) if object.get("role").is_some_and(is_tool) => {
-                    result(object, line, sink);
+        for (index, value) in messages.into_iter().enumerate() {
+            let role = value.str_at("role").map(str::to_owned);
+            let mut draft = match (value, role.as_deref()) {
+                (Value::Object(object), Some("tool")) => result(object, line),
+                (Value::Object(object), Some(_)) => chat::message(object, line),
+                (other, _) => {
+                    chat::message_or_unknown(other, line, sink);
+                    continue;
                 }
-                other => chat::message_or_unknown(other, line, sink),
-            }
+            };
+            // What the session came to stands with its last message: nothing is said of each.
+            draft.session_usage.extend(stats.filter(|_| index == last).map(answer::of_usage));
+            sink.push(draft);
         }
     }
 }
 
-fn is_tool(role: &Value) -> bool {
-    role.as_str() == Some("tool")
-}
-
 /// A result names its call in a list. Where one observation answers several calls, it is the
 /// result of the first; the list stays with the message.
-fn result(object: Object, line: u64, sink: &mut Sink) {
+fn result(object: Object, line: u64) -> FrameDraft {
     let ids = object.get("tool_call_ids");
     let id = ids.and_then(|ids| ids.at(0)).and_then(Value::as_str).map(str::to_owned);
     let mut draft = chat::message(object, line);
     chat::complete_result(&mut draft, id.as_deref(), None, false);
-    sink.push(draft);
+    draft
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{ContentForm, wire};
+use super::{ContentForm, CopyOf, ModelAnswer, wire};
 use crate::{
     Result,
     json::{Fields, Object, ObjectExt, Value, serde_through_json},
@@ -22,8 +22,14 @@ pub struct Imported {
     pub kind: Option<Box<str>>,
     /// How the content of the message was written, where that is not the usual form.
     pub form: Option<ContentForm>,
-    /// What else the source says of the message, by its own names: the model, the usage, the reason
-    /// to stop.
+    /// What it says of the model's answer that the frame is, or is a part of.
+    pub answer: Option<Box<ModelAnswer>>,
+    /// The usage of answers that no frame shows: the sums of a session, where a source states
+    /// nothing else.
+    pub session_usage: Vec<ModelAnswer>,
+    /// That all answers of the session before the frame are copies.
+    pub copied_before: Option<CopyOf>,
+    /// What the source says of the message, by its own names, besides its role, type and form.
     pub members: Object,
     /// Members of the wire form that are not known here.
     pub extra: Object,
@@ -46,7 +52,7 @@ impl Imported {
         if form.is_some() {
             members.shift_remove("form");
         }
-        Self { line, file: None, is_message, role, kind, form, members, extra: Object::new() }
+        Self { line, is_message, role, kind, form, members, ..Self::default() }
     }
 
     /// A member that has no typed place.
@@ -63,6 +69,7 @@ impl Imported {
         object.put_some("role", self.role.as_deref());
         object.put_some("type", self.kind.as_deref());
         object.put_some("form", self.form.map(ContentForm::as_str));
+        object.extend(self.answers());
         if !self.members.is_empty() {
             object.put("members", self.members.clone());
         }
@@ -77,7 +84,7 @@ impl Imported {
     /// is not known.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "what an import says of a frame")?;
-        Ok(Self {
+        Self {
             line: fields.u64("line")?.unwrap_or_default(),
             file: wire::text(&mut fields, "file")?,
             is_message: fields.bool("message")?.unwrap_or_default(),
@@ -85,7 +92,30 @@ impl Imported {
             kind: wire::text(&mut fields, "type")?,
             form: wire::form(&mut fields, "form")?,
             members: fields.object("members")?.unwrap_or_default(),
-            extra: fields.rest(),
-        })
+            ..Self::default()
+        }
+        .with_answers(fields)
+    }
+
+    /// The members of the wire form that speak of answers.
+    pub(super) fn answers(&self) -> Object {
+        let mut object = Object::new();
+        object.put_some("answer", self.answer.as_ref().map(|answer| answer.to_json()));
+        if !self.session_usage.is_empty() {
+            let usage = self.session_usage.iter().map(ModelAnswer::to_json);
+            object.put("sessionUsage", usage.collect::<Value>());
+        }
+        object.put_some("copiedBefore", self.copied_before.as_ref().map(CopyOf::to_json));
+        object
+    }
+
+    /// The same with these of its members; the others are unknown.
+    pub(super) fn with_answers(mut self, mut fields: Fields) -> Result<Self> {
+        self.answer = fields.nested("answer", ModelAnswer::from_json)?.map(Box::new);
+        let usage = fields.array("sessionUsage")?.unwrap_or_default().into_iter();
+        self.session_usage = usage.map(ModelAnswer::from_json).collect::<Result<_>>()?;
+        self.copied_before = fields.nested("copiedBefore", CopyOf::from_json)?;
+        self.extra = fields.rest();
+        Ok(self)
     }
 }

@@ -5,6 +5,7 @@
 //! order and the final form in which a renderer writes them. A [`History`] is the sequence of
 //! frames with the veil that they lead to, and with the [`Pairs`] of their calls and results.
 
+mod answer;
 mod branch;
 mod compaction;
 mod context_edit;
@@ -29,6 +30,7 @@ mod tags;
 mod tool_calls;
 mod wire;
 
+pub use answer::{AnswerId, CopyOf, ModelAnswer};
 pub(crate) use branch::without;
 pub use branch::{BRANCH_TOPIC, Branch};
 pub use compaction::{COMPACTION_TOPIC, Compaction};

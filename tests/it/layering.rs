@@ -13,7 +13,7 @@ use std::{
 use data::files_under;
 
 /// What every module may use. They use nothing but each other.
-const BASE: &[&str] = &["error", "id", "json", "log", "record", "text", "tokens"];
+const BASE: &[&str] = &["error", "id", "json", "log", "record", "text", "tokens", "usage"];
 
 /// What each module may use besides itself and [`BASE`]. A module that is not named here has no
 /// place in the layers yet.
@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("record", &[]),
     ("text", &[]),
     ("tokens", &[]),
+    ("usage", &[]),
     ("snapshot", &[]),
     ("veil", &["snapshot"]),
     ("hud", &["snapshot", "veil"]),

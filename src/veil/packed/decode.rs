@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     id::{FacetId, FacetType},
-    json::{self, Object, Value},
+    json::{self, Fields, Object, Value},
     snapshot::SealedSegment,
     veil::{
         ContentForm, Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent,
@@ -116,9 +116,13 @@ impl<'b> Decoder<'b> {
         let (role, kind): (Option<Box<str>>, Option<Box<str>>) = (text()?, text()?);
         let form = self.bytes.maybe()?.and_then(ContentForm::from_name);
         let members = if flags & 2 == 0 { Object::new() } else { self.object()? };
-        let extra = if flags & 4 == 0 { Object::new() } else { self.object()? };
         let is_message = flags & 1 != 0;
-        Some(Imported { line, file, is_message, role, kind, form, members, extra })
+        let imported =
+            Imported { line, file, is_message, role, kind, form, members, ..Imported::default() };
+        if flags & 4 == 0 {
+            return Some(imported);
+        }
+        imported.with_answers(Fields::of(self.value()?, "the rest of an import").ok()?).ok()
     }
 
     /// Passes over what [`Decoder::imported`] reads.

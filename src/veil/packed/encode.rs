@@ -3,7 +3,7 @@
 use super::bytes::ByteWriter;
 use crate::{
     id::FacetType,
-    json::{self, Object, Value},
+    json::{self, Object, ObjectExt, Value},
     snapshot::{ChunkRef, FrameSnapshot},
     veil::{
         ContentForm, Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent,
@@ -117,7 +117,9 @@ impl<'f> Encoder<'f> {
     }
 
     fn imported(&mut self, imported: &Imported) {
-        let Imported { line, file, is_message, role, kind, form, members, extra } = imported;
+        let Imported { line, file, is_message, role, kind, form, members, .. } = imported;
+        let mut extra = imported.answers();
+        extra.put_unknown(&imported.extra);
         self.out.number(*line);
         let has_extra = u8::from(!extra.is_empty());
         let has_members = u8::from(!members.is_empty());
@@ -132,7 +134,7 @@ impl<'f> Encoder<'f> {
             self.object(members);
         }
         if !extra.is_empty() {
-            self.object(extra);
+            self.object(&extra);
         }
     }
 

@@ -1,8 +1,12 @@
-//! What a provider, or a client, reports of one exchange.
+//! What a provider, or a client, reports of one exchange: its tokens, and what it cost.
+
+mod money;
+mod reading;
 
 use std::collections::BTreeMap;
 
-use super::{Currency, Money, usage_reading};
+pub use money::{Currency, Money};
+
 use crate::json::{Object, ObjectExt, Value};
 
 /// The tokens, and the cost, that are reported for one exchange; `None` where nothing is.
@@ -45,7 +49,7 @@ pub(crate) const WEB_SEARCH: &str = "web_search";
 
 /// A member of [`Usage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
+enum Member {
     Input,
     CacheRead,
     CacheWrite,
@@ -91,15 +95,15 @@ impl UsageMembers {
         MEMBERS.into_iter().filter(move |(member, _)| self.has(*member)).map(|(_, name)| name)
     }
 
-    pub(super) fn has(self, member: Member) -> bool {
+    fn has(self, member: Member) -> bool {
         self.0 & (1 << member as u8) != 0
     }
 
-    pub(super) fn add(&mut self, member: Member) {
+    fn add(&mut self, member: Member) {
         self.0 |= 1 << member as u8;
     }
 
-    pub(super) const fn or(self, other: Self) -> Self {
+    const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
@@ -112,7 +116,7 @@ impl Usage {
     /// Completions, Messages, Responses, Codex, inspect, pi, Gemini CLI, Kimi, Copilot,
     /// SWE-agent. O(size).
     pub fn of(usage: &Value) -> Option<Self> {
-        usage_reading::read(usage)
+        reading::read(usage)
     }
 
     /// Reads the wire form back. O(size).
@@ -178,5 +182,4 @@ impl Usage {
 }
 
 #[cfg(test)]
-#[path = "usage_tests.rs"]
 mod tests;

@@ -1,9 +1,6 @@
 //! How each source words what it reports of an exchange.
 
-use super::{
-    Currency, Money,
-    usage::{Member, Usage, WEB_SEARCH},
-};
+use super::{Currency, Member, Money, Usage, WEB_SEARCH};
 use crate::json::Value;
 
 /// The most tokens that are believed: a larger number is none that a double holds.
