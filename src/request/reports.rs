@@ -126,9 +126,7 @@ impl Report {
     /// this part alone.
     fn id(&self) -> Option<&str> {
         match &self.said.id {
-            Some(AnswerId::Response(id) | AnswerId::Part(id)) => {
-                Some(&**id).filter(|_| self.said.usage.is_some())
-            }
+            Some(AnswerId::Response(id) | AnswerId::Part(id)) => Some(id),
             None => None,
         }
     }

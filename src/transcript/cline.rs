@@ -1,11 +1,7 @@
 //! Sessions of Cline: messages of the Messages API, with what the client says of each beside them.
 
-use super::{chat, sink::Sink, take};
-use crate::{
-    json::{Object, Value},
-    usage::Usage,
-    veil::ModelAnswer,
-};
+use super::{answer, chat, sink::Sink, take};
+use crate::json::{Object, Value};
 
 /// Reads `{sessionId, messages: [message], system_prompt}`.
 pub(super) struct ClineReader;
@@ -47,11 +43,8 @@ impl super::Decoder for ClineReader {
 fn message(mut message: Object, line: u64, sink: &mut Sink) {
     let time = message.shift_remove("ts").filter(|time| !time.is_null());
     let id = take::text(&mut message, "id");
-    let answer = ModelAnswer {
-        model: message.get("modelInfo").and_then(|of| of.str_at("id")).map(Box::from),
-        usage: message.get("metrics").and_then(Usage::of),
-        ..ModelAnswer::default()
-    };
+    let model = message.get("modelInfo").and_then(|model| model.get("id"));
+    let answer = answer::of(model, message.get("metrics"));
     if let Some(Value::Array(blocks)) = message.get_mut("content") {
         blocks.iter_mut().for_each(write_records);
     }
@@ -98,7 +91,7 @@ mod tests {
               system "Be brief."
             user message m1 1000
               event "Look"
-            agent message m2 2000 {"form":"parts","modelInfo":{"id":"q","provider":"p"},"model":"q","usage":{"inputTokens":5,"outputTokens":2}}
+            agent message m2 2000 {"form":"parts","answer":{"model":"q","usage":{"input":5,"output":2}},"modelInfo":{"id":"q","provider":"p"},"metrics":{"inputTokens":5,"outputTokens":2}}
               call run c {}
               opaque "[novel, 22 bytes]" <- {"type":"novel","x":1}
             user message {"form":"parts"}

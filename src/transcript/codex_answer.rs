@@ -3,7 +3,6 @@
 use super::{answer, draft::FrameDraft, joining, sink::Sink};
 use crate::{
     json::{Object, ObjectExt, Value},
-    usage::Usage,
     veil::{AnswerId, ModelAnswer, Source},
 };
 
@@ -48,10 +47,8 @@ impl CodexAnswer {
             self.give(sink);
         }
         if draft.source == Source::Agent {
-            let text = |key: &str| draft.payload.get(key).and_then(Value::as_str).map(Box::from);
-            let model = text("model").or_else(|| self.model.as_deref().map(Box::from));
-            let id = text("id").map(AnswerId::Part);
-            draft.add_answer(ModelAnswer { model, id, ..ModelAnswer::default() });
+            let model = self.model.as_deref().map(Box::from);
+            draft.add_answer(ModelAnswer { model, ..ModelAnswer::default() });
         } else if self.waiting.is_empty() {
             return sink.push(draft);
         }
@@ -81,8 +78,12 @@ impl CodexAnswer {
         if self.waiting.is_empty() {
             return self.without_answer(usage, at, sink);
         }
-        let said = ModelAnswer { usage: Usage::of(&usage), ..ModelAnswer::default() };
-        self.waiting.iter_mut().for_each(|draft| draft.add_answer(said.clone()));
+        for draft in &mut self.waiting {
+            // An item has an id of its own.
+            let id = draft.payload.get("id").and_then(Value::as_str);
+            let id = id.map(|id| AnswerId::Part(id.into()));
+            draft.add_answer(ModelAnswer { id, ..answer::of(None, Some(&usage)) });
+        }
         self.give(sink);
         true
     }

@@ -1,7 +1,7 @@
 //! How a message of Gemini CLI becomes frames.
 
 use super::{
-    chat,
+    answer, chat,
     draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
     sink::Sink,
@@ -10,8 +10,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    usage::Usage,
-    veil::{Facet, MediaBlock, ModelAnswer, Source},
+    veil::{Facet, MediaBlock, Source},
 };
 
 /// What the program says to the user alone.
@@ -60,11 +59,7 @@ pub(super) fn give(
     let said: Vec<String> = draft.facets.iter().filter_map(call_of).collect();
     calls.retain(|call| call_of(call).is_none_or(|id| !said.contains(&id)));
     draft.facets.append(&mut calls);
-    draft.add_answer(ModelAnswer {
-        model: message.get("model").and_then(Value::as_str).map(Box::from),
-        usage: message.get("tokens").and_then(Usage::of),
-        ..ModelAnswer::default()
-    });
+    draft.add_answer(answer::of(message.get("model"), message.get("tokens")));
     draft.payload.extend(message);
     sink.push(draft);
     if !results.facets.is_empty() {

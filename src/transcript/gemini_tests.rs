@@ -23,7 +23,7 @@ fn a_document_holds_messages_and_notices() {
           event "at" <- {"form":"string"}
           image "[image/png, 3 bytes]" <- {"inlineData":{"mimeType":"image/png","data":"AAAA"}}
           opaque "[fileData, 15 bytes]" <- {"fileData":{}}
-        agent message m2 {"form":"empty","type":"gemini","model":"g"}
+        agent message m2 {"form":"empty","type":"gemini","answer":{"model":"g"},"model":"g"}
           thought "A\nb" <- {"subject":"A","description":"b"}
           call ls c1 {"p":1} <- {"status":"success","resultDisplay":"x"}
           call ls c2 {} <- {"status":"cancelled"}

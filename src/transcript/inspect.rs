@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    chat,
+    answer, chat,
     draft::FrameDraft,
     names::{Names, label},
     parts::{self, Arguments, with_origin},
@@ -13,7 +13,6 @@ use super::{
 use crate::{
     id::FacetType,
     json::{MAX_BYTES, Object, Value},
-    usage::Usage,
     veil::{AnswerId, Facet, ModelAnswer},
 };
 
@@ -100,11 +99,7 @@ impl Answers {
         let (mut by_id, mut in_order) = (HashMap::new(), VecDeque::new());
         for output in events.iter().filter(|event| event.str_at("event") == Some("model")) {
             let Some(output) = output.get("output") else { continue };
-            let answer = ModelAnswer {
-                model: output.str_at("model").map(Box::from),
-                usage: output.get("usage").and_then(Usage::of),
-                ..ModelAnswer::default()
-            };
+            let answer = answer::of(output.get("model"), output.get("usage"));
             match output.pointer("/choices/0/message").and_then(|message| message.str_at("id")) {
                 Some(id) => {
                     by_id.insert(id.to_owned(), answer);

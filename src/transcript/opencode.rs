@@ -1,6 +1,7 @@
 //! Exports of OpenCode: messages whose parts are what the model said and what its tools gave.
 
 use super::{
+    answer,
     draft::{CompactionRecord, FrameDraft},
     parts::{self, Arguments, with_origin},
     sink::Sink,
@@ -9,7 +10,6 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    usage::Usage,
     veil::{Facet, ModelAnswer, Source},
 };
 
@@ -70,12 +70,9 @@ fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
     draft.uuid = take::text(&mut info, "id");
     draft.timestamp = info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
     draft.compacted = is_summary.then(|| CompactionRecord::of("opencode"));
-    draft.add_answer(ModelAnswer {
-        model: info.get("modelID").and_then(Value::as_str).map(Box::from),
-        usage: usage(&info).as_ref().and_then(Usage::of),
-        stop: info.get("error").map(|_| "error".into()),
-        ..ModelAnswer::default()
-    });
+    let stop = info.get("error").map(|_| "error".into());
+    let answer = answer::of(info.get("modelID"), usage(&info).as_ref());
+    draft.add_answer(ModelAnswer { stop, ..answer });
     draft.payload = info;
     let mut results = FrameDraft::record(Source::Environment, line);
     results.timestamp.clone_from(&draft.timestamp);
@@ -183,7 +180,7 @@ mod tests {
             user message m1 5 {"time":{"created":5}}
               event "Look" <- {"type":"text"}
               image "[image/png, 3 bytes]" <- {"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}
-            agent message {"modelID":"q","cost":0,"tokens":{"input":7,"output":2,"reasoning":1,"cache":{"read":3,"write":0}},"usage":{"input":7,"output":3,"reasoning":1,"cacheRead":3,"cacheWrite":0,"cost":0},"model":"q"}
+            agent message {"answer":{"model":"q","usage":{"input":10,"cacheRead":3,"cacheWrite":0,"output":3,"reasoning":1,"cost":{"amount":"0","currency":"USD"}}},"modelID":"q","cost":0,"tokens":{"input":7,"output":2,"reasoning":1,"cache":{"read":3,"write":0}}}
               thought "Hm" <- {"type":"reasoning"}
               call bash c1 {"c":1} <- {"type":"tool","state":{"status":"completed"}}
               call bash c2 {} <- {"type":"tool","state":{"status":"error"}}

@@ -1,6 +1,7 @@
 //! Sessions of Qwen Code: records that name their parents, with messages in the parts of Gemini's API.
 
 use super::{
+    answer,
     branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft},
@@ -12,8 +13,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    usage::Usage,
-    veil::{Facet, ModelAnswer, Source},
+    veil::{Facet, Source},
 };
 
 /// Reads lines of `{uuid, parentUuid, sessionId, type, message: {role, parts}}`.
@@ -61,11 +61,7 @@ impl QwenCodeReader {
     fn push(&mut self, mut draft: FrameDraft, mut record: Object, sink: &mut Sink) {
         draft.timestamp = take::text(&mut record, "timestamp");
         draft.uuid = take::text(&mut record, "uuid");
-        draft.add_answer(ModelAnswer {
-            model: record.get("model").and_then(Value::as_str).map(Box::from),
-            usage: record.get("usageMetadata").and_then(Usage::of),
-            ..ModelAnswer::default()
-        });
+        draft.add_answer(answer::of(record.get("model"), record.get("usageMetadata")));
         if !record.is_empty() {
             draft.payload.put("record", record);
         }
@@ -168,7 +164,7 @@ mod tests {
             user message a t1 {"form":"parts","record":{"parentUuid":null,"sessionId":"s","type":"user","provenance":"real_user"}}
               event "Look"
               image "[image/png, 3 bytes]" <- {"inlineData":{"mimeType":"image/png","data":"AAAA"}}
-            agent message c {"form":"parts","model":"q","usage":{"promptTokenCount":5},"record":{"parentUuid":"b","sessionId":"s","type":"assistant"}}
+            agent message c {"form":"parts","answer":{"model":"q","usage":{"input":5}},"record":{"parentUuid":"b","sessionId":"s","type":"assistant","model":"q","usageMetadata":{"promptTokenCount":5}}}
               thought "Hm" <- {"thought":true}
               speech "I look"
               call ls c1 {"p":1} <- {"thoughtSignature":"x"}

@@ -58,6 +58,10 @@ fn frame(out: &mut String, frame: &Frame) {
     let mut payload = Object::new();
     payload.put_some("form", imported.form.map(ContentForm::as_str));
     payload.put_some("type", imported.kind.as_deref());
+    let said = imported.to_json();
+    for key in ["answer", "sessionUsage", "copiedBefore"] {
+        payload.put_some(key, said.get(key).cloned());
+    }
     payload.extend(imported.members.clone());
     if !payload.is_empty() {
         write!(out, " {}", Value::Object(payload)).unwrap();

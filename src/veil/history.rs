@@ -535,7 +535,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::veil::{Facet, FacetOp, Source};
+    use crate::veil::{Facet, FacetOp, Imported, Source};
 
     #[test]
     fn the_veil_at_a_frame_is_the_one_after_its_push() {
@@ -576,6 +576,26 @@ mod tests {
         let removals = ids.iter().map(|id| FacetOp::remove(id.as_str()));
         history.push(removals.fold(Frame::new(2, Source::User), Frame::with)).unwrap();
         assert!(history.veil().is_empty());
+    }
+
+    #[test]
+    fn what_a_source_says_of_answers_is_kept_in_packed_frames() {
+        let hud = crate::hud::Hud::new(Arc::new(crate::tokens::Chars4));
+        let told = crate::json::read(
+            br#"{"line":1,"message":true,
+                "answer":{"model":"m","usage":{"input":3,"output":2},"stop":"stop","part":"i","request":"q","copied":{}},
+                "sessionUsage":[{"model":"n","usage":{"output":1}}],"copiedBefore":{"from":"o"},"more":1}"#,
+        );
+        let told = Imported::from_json(told.unwrap()).unwrap();
+        assert_eq!(told.extra.len(), 1);
+        let mut frame =
+            Frame::new(0, Source::Agent).with(FacetOp::add(Facet::new("f", "speech", "a")));
+        frame.imported = Some(Box::new(told));
+        let mut history = History::new();
+        hud.capture(&mut history, frame.clone(), crate::id::Millis::new(0)).unwrap();
+        history.shrink_to_fit();
+        assert_eq!(history.packed_frames(), 1);
+        assert_eq!(history.get(0.into()).unwrap().imported, frame.imported);
     }
 
     #[test]

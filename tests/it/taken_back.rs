@@ -440,7 +440,8 @@ fn what_a_message_says_before_its_summary_has_the_time_and_the_model_of_the_mess
     assert_eq!(frames.len(), 5);
     for frame in &frames[2..4] {
         assert_eq!(frame.timestamp.as_deref(), Some("t"));
-        assert_eq!(frame.imported.as_ref().unwrap().get("model").unwrap().as_str(), Some("n"));
+        let answer = frame.imported.as_ref().unwrap().answer.as_ref().unwrap();
+        assert_eq!(answer.model.as_deref(), Some("n"));
     }
     assert!(!frames[2].imported.as_ref().unwrap().is_message);
 }
