@@ -4,9 +4,6 @@ use std::{collections::HashMap, ops::Range};
 
 use super::rules::entropy;
 
-/// Rules that tell who somebody is, and no secret: a name is a word like others.
-const NAMES: [&str; 2] = ["email", "home"];
-
 /// Below these a secret may be a common word, and is one only where something tells it.
 const LEAST: usize = 8;
 const ENTROPY: f64 = 2.5;
@@ -25,15 +22,18 @@ pub(super) struct BareSecrets {
 
 impl BareSecrets {
     /// Takes a secret that a rule found, unless it could be a word.
-    pub(super) fn learn(&mut self, rule: &str, secret: &str) {
+    pub(super) fn learn(&mut self, secret: &str) {
         let has = |is: fn(&char) -> bool| secret.chars().any(|c| is(&c));
         let is_word = !has(char::is_ascii_digit) || !has(char::is_ascii_alphabetic);
         let is_short = secret.chars().count() < LEAST;
-        if NAMES.contains(&rule) || is_word || is_short || entropy(secret) < ENTROPY {
+        if is_word || is_short || entropy(secret) < ENTROPY {
             return;
         }
         let Some(start) = secret.as_bytes().first_chunk() else { return };
         let alike = self.by_start.entry(*start).or_default();
+        if alike.iter().any(|known| **known == *secret) {
+            return;
+        }
         let at = alike.partition_point(|other| other.len() > secret.len());
         alike.insert(at, secret.into());
         self.begins.resize(BEGINS, 0);

@@ -127,9 +127,16 @@ impl Redactor {
         let rules = self.rules.clone();
         let (mut shown, spelt) = rules.reading.views(text);
         shown.is_cut = is_cut;
-        let matches = rules.matches(&shown);
+        let mut matches = rules.matches(&shown);
+        let unwrapped = rules.reading.unwrapped(text);
+        let mut found = unwrapped.map_or_else(Vec::new, |view| {
+            let ranges = matches.iter().map(|(of, _)| shown.range(of.clone())).collect::<Vec<_>>();
+            self.replacements(&view, rules.wrapped(&view, &ranges), place)
+        });
+        matches.retain(|(of, _)| is_free(&found, &shown.range(of.clone())));
         let ranges: Vec<Range<usize>> = matches.iter().map(|(range, _)| range.clone()).collect();
-        let mut found = self.replacements(&shown, matches, place);
+        found.extend(self.replacements(&shown, matches, place));
+        found.sort_by_key(|(range, _)| range.start);
         if let Some(view) = &spelt {
             let others = rules.matches(view).into_iter();
             let others =
@@ -142,7 +149,7 @@ impl Redactor {
             let of = shown.range(range.clone());
             if is_free(found.get(..free).unwrap_or_default(), &of) {
                 let secret = shown.text.get(range).unwrap_or_default();
-                found.push((of, self.placeholder("", secret, place)));
+                found.push((of, self.unlearnt("", secret, place)));
             }
         }
         found.sort_by_key(|(range, _)| range.start);
@@ -157,22 +164,20 @@ impl Redactor {
         place: &dyn fmt::Display,
     ) -> Vec<Replacement> {
         let rules = self.rules.clone();
-        let replaced = matches.into_iter().map(|(range, rule)| {
-            let rule = rules.rules.get(rule).map_or("", |rule| rule.id.as_str());
-            let secret = view.text.get(range.clone()).unwrap_or_default();
-            (view.range(range), self.placeholder(rule, secret, place))
+        let replaced = matches.into_iter().filter_map(|(range, rule)| {
+            let secret = view.text.get(range.clone())?;
+            Some((view.range(range), self.placeholder(rules.rules.get(rule)?, secret, place)))
         });
         replaced.collect()
     }
 
-    /// The placeholder of a secret that a rule found, which is then found bare too.
-    fn placeholder(&mut self, rule: &str, secret: &str, place: &dyn fmt::Display) -> String {
-        let is_known = self.known.contains_key(secret);
-        let placeholder = self.unlearnt(rule, secret, place);
-        if !is_known {
-            self.bare.learn(rule, secret);
+    /// The placeholder of a secret that a rule found, which is then found bare too, unless the rule
+    /// may find a word.
+    fn placeholder(&mut self, rule: &Rule, secret: &str, place: &dyn fmt::Display) -> String {
+        if rule.spreads {
+            self.bare.learn(secret);
         }
-        placeholder
+        self.unlearnt(&rule.id, secret, place)
     }
 
     /// The placeholder of what is to be found nowhere else: half of a secret may be a word.
@@ -249,11 +254,9 @@ impl Redactor {
         held: &str,
         place: &dyn fmt::Display,
     ) -> Option<String> {
-        let plain = plain_name(name);
-        let is_secret = |rule: &Rule| rule.is_named(name, &plain) && rule.is_value(held, true);
-        let rule = self.rules.rules.iter().find(|rule| is_secret(rule))?;
-        let rule = (!held.contains(MARK)).then(|| rule.id.clone())?;
-        Some(self.placeholder(&rule, held, place))
+        let rules = self.rules.clone();
+        let rule = rules.named(name, held).filter(|_| !held.contains(MARK))?;
+        Some(self.placeholder(rules.rules.get(rule)?, held, place))
     }
 
     pub(super) fn value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
@@ -318,6 +321,13 @@ impl Redactor {
 }
 
 impl RedactionRules {
+    /// The first rule by which what a member or a column of this name holds is a secret.
+    pub(super) fn named(&self, name: &str, held: &str) -> Option<usize> {
+        let plain = plain_name(name);
+        let is_secret = |rule: &Rule| rule.is_named(name, &plain) && rule.is_value(held, true);
+        self.rules.iter().position(is_secret)
+    }
+
     /// The secrets that rules find in a text, in order, each with its rule. They do not overlap.
     pub(super) fn matches(&self, view: &View<'_>) -> Vec<(Range<usize>, usize)> {
         let is_asked = |set: &&Subset| {
@@ -325,6 +335,24 @@ impl RedactionRules {
         };
         let sets = self.sets.iter().filter(is_asked);
         apart(sets.flat_map(|set| self.matches_of(view, set)).collect())
+    }
+
+    /// The tokens that the end of a line cuts in two; `whole` was found in the lines by themselves.
+    fn wrapped(&self, view: &View<'_>, whole: &[Range<usize>]) -> Vec<(Range<usize>, usize)> {
+        let sets = self.sets.iter().filter(|set| set.is_of_tokens);
+        let mut found = apart(sets.flat_map(|set| self.matches_of(view, set)).collect());
+        found.retain(|(of, _)| {
+            let there = view.range(of.clone());
+            let mut inside = whole.iter().filter(|of| of.start < there.end && there.start < of.end);
+            let goes_on = |first: &Range<usize>| {
+                // What follows a whole token is a part of it where it is no word.
+                let tail = view.text.get(of.start + first.len()..of.end).unwrap_or_default();
+                first.start == there.start && first.end < there.end && is_mixed(tail)
+            };
+            let is_first = inside.next().is_none_or(goes_on);
+            there.len() > of.len() && is_first && inside.next().is_none()
+        });
+        found
     }
 
     /// Those of rules that look at how strings of JSON stand beside each other.
@@ -338,44 +366,72 @@ impl RedactionRules {
         let (mut begin, mut from) = (0, 0);
         while let Some(rest) = view.text.get(begin..).filter(|rest| from <= rest.len()) {
             let Some(whole) = set.regex.search(&Input::new(rest).range(from..)) else { break };
-            let number = set.numbers.get(whole.pattern().as_usize()).copied().unwrap_or_default();
-            let Some(rule) = self.rules.get(number) else { break };
-            let regex = &rule.expression.regex;
-            let mut captures = regex.create_captures();
-            let input = Input::new(rest).range(whole.range()).anchored(Anchored::Yes);
-            regex.search_captures(&input, &mut captures);
-            let group = match rule.group {
-                Some(group) => captures.get_group(group),
-                None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
-            };
-            let span = group.unwrap_or_else(|| whole.span());
-            let here = |start: usize, end: usize| begin + start..begin + end;
-            let (around, of) = (here(whole.start(), whole.end()), here(span.start, span.end));
-            if let Some(structure) = rule.structure {
-                let held = self.held(structure, view, (around, of), number);
-                from = next_char(rest, whole.start());
+            // What is no secret by one rule may be one by another.
+            let numbers = set.numbers.get(whole.pattern().as_usize()..).unwrap_or_default();
+            let mut matches = numbers.iter().filter_map(|number| {
+                let rule = self.rules.get(*number)?;
+                let regex = &rule.expression.regex;
+                let input = Input::new(rest).range(whole.start()..).anchored(Anchored::Yes);
+                let whole = regex.search(&input)?;
+                let mut captures = regex.create_captures();
+                regex.search_captures(&input.range(whole.range()), &mut captures);
+                let group = match rule.group {
+                    Some(group) => captures.get_group(group),
+                    None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
+                };
+                let span = group.unwrap_or_else(|| whole.span());
+                Some((*number, rule, whole.range(), span.range()))
+            });
+            let mut first = None;
+            let here = |of: &Range<usize>| begin + of.start..begin + of.end;
+            let secret = matches.find(|(number, rule, whole, span)| {
+                let skips = rule.names.is_empty() && rule.structure.is_none();
+                first.get_or_insert((skips, span.start));
+                let Some(structure) = rule.structure else {
+                    return self.is_secret(view, rule, begin, (whole, span));
+                };
+                let held = self.held(structure, view, (here(whole), here(span)), *number);
+                let holds = !held.is_empty();
                 found.extend(held);
-                continue;
-            }
-            let secret = rest.get(span.start..span.end).unwrap_or_default();
-            let is_quoted = rest.get(..span.start).is_some_and(is_in_quotes);
-            // A name may be the end of a longer one.
-            let name = rest.get(..whole.start()).filter(|_| !rule.names.is_empty());
-            let name =
-                name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
-            let around = rest.get(whole.start() - name..whole.end()).unwrap_or_default();
-            let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
-            let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
-            let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
-            if is_new && is_apart && rule.takes(rest, around, secret, is_quoted) {
-                found.push((of, number));
-                (begin, from) = (begin + span.end, 0);
-            } else {
-                let inside = if rule.names.is_empty() { span.start } else { 0 };
-                from = inside.max(next_char(rest, whole.start()));
+                holds
+            });
+            from = next_char(rest, whole.start());
+            match secret.filter(|(_, rule, ..)| rule.structure.is_none()) {
+                Some((number, .., span)) => {
+                    found.push((here(&span), number));
+                    (begin, from) = (begin + span.end, 0);
+                }
+                None => {
+                    let inside = first.filter(|(skips, _)| *skips);
+                    from = from.max(inside.map_or(0, |(_, start)| start));
+                }
             }
         }
         found
+    }
+
+    /// Whether what a rule matched and the part that it means, in what stands from `begin` on, is a
+    /// secret.
+    fn is_secret(
+        &self,
+        view: &View<'_>,
+        rule: &Rule,
+        begin: usize,
+        (whole, span): (&Range<usize>, &Range<usize>),
+    ) -> bool {
+        let rest = view.after(begin);
+        let secret = rest.get(span.clone()).unwrap_or_default();
+        let is_quoted = rest.get(..span.start).is_some_and(is_in_quotes);
+        // A name may be the end of a longer one.
+        let name = rest.get(..whole.start).filter(|_| !rule.names.is_empty());
+        let name =
+            name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
+        let around = rest.get(whole.start - name..whole.end).unwrap_or_default();
+        let of = begin + span.start..begin + span.end;
+        let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
+        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
+        let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
+        is_new && is_apart && rule.takes(rest, around, secret, is_quoted)
     }
 }
 
@@ -391,15 +447,26 @@ fn apart(mut found: Vec<(Range<usize>, usize)>) -> Vec<(Range<usize>, usize)> {
     found
 }
 
+/// Whether letters are those of a token: with digits, or with capitals behind small ones.
+fn is_mixed(tail: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| tail.bytes().any(|byte| is(&byte));
+    let has_capital = tail.trim_start_matches(|c: char| !c.is_ascii_lowercase());
+    let has_capital = has_capital.contains(|c: char| c.is_ascii_uppercase());
+    tail.len() >= 4 && has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || has_capital)
+}
+
 /// Whether a range shares nothing with replacements, which are in order.
 fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
     let next = found.partition_point(|(range, _)| range.end <= of.start);
     found.get(next).is_none_or(|(range, _)| of.end <= range.start)
 }
 
-/// Whether a value stands in quotes behind this, or is that of an element.
+/// Whether a value stands in quotes behind this, or is that of an element, or a block of YAML.
 fn is_in_quotes(before: &str) -> bool {
-    before.ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}'])
+    let line = before.trim_end_matches([' ', '\t']);
+    let is_block = || line.trim_end().trim_end_matches(['-', '+']).ends_with(['|', '>']);
+    line.ends_with('\n') && is_block()
+        || before.ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}'])
         || before.ends_with('>') && !before.ends_with("=>") && !before.ends_with("->")
 }
 

@@ -1,6 +1,6 @@
 //! What a secret looks like, as data.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use regex_automata::meta::Regex;
 use serde::Deserialize;
@@ -73,6 +73,8 @@ pub(super) struct Subset {
     pub(super) numbers: Vec<usize>,
     /// Finds any keyword without which none of them is looked for.
     pub(super) keywords: Option<Regex>,
+    /// Whether each stands for itself.
+    pub(super) is_of_tokens: bool,
 }
 
 /// A token of less entropy stands for one: `ghp_xxxxxxxx`.
@@ -97,6 +99,8 @@ pub(super) struct Rule {
     pub(super) is_token: bool,
     /// What a match begins or is a part of, whose secrets are read by its shape.
     pub(super) structure: Option<Structure>,
+    /// Whether what it found is a secret wherever it stands again.
+    pub(super) spreads: bool,
     is_written: bool,
     entropy: f64,
     least: usize,
@@ -115,6 +119,9 @@ struct Allowed {
 
 #[derive(Deserialize)]
 struct TomlRules {
+    /// What expressions have in common, by its name in them: `{value}`.
+    #[serde(default)]
+    parts: BTreeMap<String, String>,
     #[serde(default)]
     rules: Vec<TomlRule>,
     #[serde(default)]
@@ -139,6 +146,7 @@ struct TomlRule {
     written: bool,
     #[serde(default)]
     stand_ins: bool,
+    spreads: Option<bool>,
     #[serde(default)]
     keys: Vec<String>,
     except_keys: Option<String>,
@@ -201,11 +209,19 @@ impl RedactionRules {
         let read: TomlRules = from_toml(text)?;
         let keyed: TomlKeyed = from_toml(KEYED)?;
         let mut compiler = Compiler::new();
+        let stand_ins = keyed.allowlists.iter();
+        let stand_ins = stand_ins.map(|of| Allowed::of(of, "the names of all", &mut compiler));
+        let stand_ins = stand_ins.collect::<Result<Vec<_>>>()?;
         let for_all = read.allowlist.as_ref().filter(|of| of.is_of_text());
         let for_all =
             for_all.map(|of| Allowed::of(of, "the allowlist of all", &mut compiler)).transpose()?;
         let mut rules = Vec::with_capacity(read.rules.len());
-        for rule in read.rules {
+        for mut rule in read.rules {
+            for (name, part) in &read.parts {
+                for expression in [&mut rule.regex, &mut rule.token].into_iter().flatten() {
+                    *expression = expression.replace(&format!("{{{name}}}"), part);
+                }
+            }
             if rule.regex.is_none()
                 && rule.keys.is_empty()
                 && rule.members.is_empty()
@@ -213,7 +229,7 @@ impl RedactionRules {
             {
                 continue;
             }
-            let mut rule = Rule::of(rule, &keyed, &mut compiler)?;
+            let mut rule = Rule::of(rule, (&keyed.regex, &stand_ins), &mut compiler)?;
             rule.allowed.extend(for_all.clone());
             rules.push(rule);
         }
@@ -264,12 +280,18 @@ impl Subset {
         let these = rules.iter().enumerate().filter(|(_, rule)| is_in(rule));
         let (numbers, patterns): (Vec<usize>, Vec<&str>) =
             these.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
-        Ok(Self { regex: expression::compile_all(&patterns)?, numbers, keywords: None })
+        let is_of_tokens = numbers.iter().all(|at| rules.get(*at).is_some_and(|of| of.is_token));
+        let regex = expression::compile_all(&patterns)?;
+        Ok(Self { regex, numbers, keywords: None, is_of_tokens })
     }
 }
 
 impl Rule {
-    fn of(toml: TomlRule, keyed: &TomlKeyed, compiler: &mut Compiler) -> Result<Self> {
+    fn of(
+        toml: TomlRule,
+        (keyed, stand_ins): (&str, &[Allowed]),
+        compiler: &mut Compiler,
+    ) -> Result<Self> {
         let TomlRule {
             id, regex, token, keys, members, secret_group: group, least, keywords, ..
         } = toml;
@@ -283,7 +305,7 @@ impl Rule {
         let pattern = match (regex.or(token), names.is_empty()) {
             (Some(regex), true) => regex,
             (None, false) if is_whole => NEVER.to_owned(),
-            (None, false) => named(&keyed.regex, &keys),
+            (None, false) => named(keyed, &keys),
             _ => {
                 let message = format!("rule {id:?}: expected `regex`, `keys` or `members`");
                 return Err(shape(message));
@@ -294,11 +316,10 @@ impl Rule {
         let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler));
         let mut allowed = of_text.collect::<Result<Vec<_>>>()?;
         if !names.is_empty() || toml.stand_ins {
-            for of in &keyed.allowlists {
-                allowed.push(Allowed::of(of, &id, compiler)?);
-            }
+            allowed.extend(stand_ins.iter().cloned());
         }
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
+        let spreads = toml.spreads.unwrap_or(true);
         Ok(Self {
             id,
             expression,
@@ -308,6 +329,7 @@ impl Rule {
             is_whole,
             is_token,
             structure,
+            spreads,
             is_written,
             entropy,
             least,
@@ -445,14 +467,25 @@ pub(super) fn entropy(text: &str) -> f64 {
     shares.map(|share| -share * share.log2()).sum()
 }
 
-/// Whether it is names with points between them, as in code: `config.s3_api_key`.
+/// Whether it is names with points between them, as in code: `config.s3_api_key`. A word that begins
+/// with a capital and one with a number behind it are none: `Harbour.tide42`.
 fn is_dotted(text: &str) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    text.contains('.') && text.split('.').all(is_name)
+    let word = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_password = text.len() > word.len() + 1
+        && text.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.matches('.').count() == 1
+        && word.chars().skip(1).all(|c| c.is_ascii_lowercase() || c == '.')
+        && !CODE_WORDS.iter().any(|of| word.ends_with(of));
+    text.contains('.') && text.split('.').all(is_name) && !is_password
 }
+
+/// What stands before a number in names of code.
+const CODE_WORDS: [&str; 12] =
+    ["password", "pass", "pwd", "pw", "secret", "token", "key", "sha", "md", "base", "utf", "int"];
 
 fn shape(message: String) -> Error {
     Error::new(ErrorKind::Shape, message)

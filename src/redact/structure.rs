@@ -20,6 +20,8 @@ pub(super) enum Structure {
     Column,
     /// Two arguments in a list.
     List,
+    /// The names of columns that SQL puts rows into.
+    Insert,
 }
 
 /// So much may stand between two lines of a key: line numbers, quotes, the name of a file.
@@ -30,6 +32,9 @@ const HEAD: usize = 300;
 const LONGEST_KEY: usize = 32 << 10;
 /// A line of a key without its other end is as long.
 const KEY_LINE: usize = 40;
+
+/// So much of a statement is read.
+const LONGEST_INSERT: usize = 256 << 10;
 
 /// A list of arguments is no longer.
 const LONGEST_LIST: usize = 4 << 10;
@@ -52,48 +57,98 @@ impl RedactionRules {
         let key = match structure {
             Structure::Column => return self.column(&view.text, (&found, group), number),
             Structure::List => return self.arguments(&view.text, found.start),
+            Structure::Insert => return self.inserted(&view.text, found.end),
             Structure::KeyBegin => self.key_after(view, found.end).map(|end| found.start..end),
             Structure::KeyEnd => self.key_before(&view.text, &found),
         };
         key.map(|key| (key, number)).into_iter().collect()
     }
 
-    /// The values below the head of a column, unless a row stands above it.
+    /// The values below the head of a column, unless it stands in a row.
     fn column(&self, text: &str, head: (&Range<usize>, Range<usize>), number: usize) -> Held {
         let (around, name) = head;
         let mut held = Vec::new();
         let start = text.get(..name.start).and_then(|text| text.rfind('\n')).map_or(0, |at| at + 1);
-        let is_sign = |c: &char| matches!(c, '|' | ',' | ';' | '\t');
+        let is_sign = |c: &char| matches!(c, '|' | '│' | ',' | ';' | '\t');
         let behind = text.get(name.end..around.end).unwrap_or_default().chars().find(is_sign);
         let before = || text.get(start..name.start)?.chars().rev().find(is_sign);
         let sign = behind.or_else(before);
-        let mut lines = text.get(start..).unwrap_or_default().split_inclusive('\n');
-        let (Some(sign), Some(first), Some(rule)) = (sign, lines.next(), self.rules.get(number))
-        else {
-            return held;
-        };
-        let cells = |line: &str| line.matches(sign).count();
+        let mut lines = text.get(start..).unwrap_or_default().split_inclusive('\n').peekable();
+        let (Some(first), Some(rule)) = (lines.next(), self.rules.get(number)) else { return held };
+        let row = |line: &str| cells(line, sign, '\n').0;
+        let (head, width) = (row(first), row(first).len());
         let above = text.get(..start).unwrap_or_default().lines().next_back().unwrap_or_default();
-        let is_of_head = |c: char| c == sign || c.is_alphanumeric() || "_-. \"'\r\n".contains(c);
-        if !first.chars().all(is_of_head) || cells(above) == cells(first) {
+        let below = lines.peek().copied().unwrap_or_default();
+        let is_row = sign.is_some() && row(above).len() == width && !is_line(above);
+        let is_head = |cell: &Range<usize>| first.get(cell.clone()).is_some_and(is_heading);
+        if is_row || is_line(above) && !is_line(below) || !head.iter().all(is_head) {
             return held;
         }
-        let cell = cells(text.get(start..name.start).unwrap_or_default());
+        let inside = name.start - start;
+        let Some(cell) = head.iter().position(|cell| cell.end > inside) else { return held };
         let mut at = start + first.len();
         for line in lines {
-            let is_rule = !line.trim().is_empty() && !line.contains(char::is_alphanumeric);
-            if cells(line) != cells(first) && !is_rule {
+            let cells = row(line);
+            if cells.len() != width && !is_line(line) {
                 break;
             }
-            let from: usize = line.split(sign).take(cell).map(|cell| cell.len() + 1).sum();
-            let value = line.split(sign).nth(cell).unwrap_or_default();
+            let of = match sign {
+                Some(_) => cells.get(cell).cloned(),
+                None => word_below(first, inside, line),
+            };
             let is_around = |c: char| c.is_whitespace() || c == '"' || c == '\'';
-            let from = at + from + value.len() - value.trim_start_matches(is_around).len();
-            let value = value.trim_matches(is_around);
+            let of = of.map(|of| trimmed(line, of, is_around)).unwrap_or_default();
+            let value = line.get(of.clone()).unwrap_or_default();
             if !value.contains(MARK) && rule.takes(text, value, value, true) {
-                held.push((from..from + value.len(), number));
+                held.push((at + of.start..at + of.end, number));
             }
             at += line.len();
+        }
+        held
+    }
+
+    /// The secrets of rows that SQL puts into columns, whose names begin at `start`.
+    fn inserted(&self, text: &str, start: usize) -> Held {
+        let end = (start + LONGEST_INSERT).min(text.len());
+        let end = (start..=end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(start);
+        let text = text.get(..end).unwrap_or_default();
+        let (names, length) = cells(text.get(start..).unwrap_or_default(), Some(','), ')');
+        let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '`' | '[' | ']' | '\\');
+        let name = |of: &Range<usize>| text.get(start + of.start..start + of.end);
+        let names: Vec<&str> =
+            names.iter().filter_map(name).map(|of| of.trim_matches(quotes)).collect();
+        let mut held = Vec::new();
+        let mut take = |cells: &[Range<usize>], at: usize, is_literal: bool| {
+            for (name, cell) in names.iter().zip(cells) {
+                let of = at + cell.start..at + cell.end;
+                let of = if is_literal {
+                    literal(text, of)
+                } else {
+                    trimmed(text, of, char::is_whitespace)
+                };
+                let value = text.get(of.clone()).filter(|value| !value.contains(MARK));
+                let rule = value.and_then(|value| self.named(name, value));
+                held.extend(rule.map(|rule| (of, rule)));
+            }
+        };
+        let mut at = start + length;
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(opened) = rest.find(['(', '\n']) else { return held };
+        if rest.get(..opened).is_some_and(|from| from.to_ascii_lowercase().contains("from stdin")) {
+            for line in rest.get(opened + 1..).unwrap_or_default().split_inclusive('\n') {
+                take(&cells(line, Some('\t'), '\n').0, at + opened + 1, false);
+                at += line.len();
+            }
+            return held;
+        }
+        let is_between = |c: char| c.is_whitespace() || c == ',' || c.is_ascii_alphabetic();
+        while let Some(rest) = text.get(at..) {
+            let inside = rest.trim_start_matches(is_between).strip_prefix('(');
+            let Some(inside) = inside else { break };
+            let begin = text.len() - inside.len();
+            let (values, length) = cells(inside, Some(','), ')');
+            take(&values, begin, true);
+            at = begin + length;
         }
         held
     }
@@ -185,6 +240,76 @@ impl RedactionRules {
         }
         (start < line.start).then_some(start..line.end)
     }
+}
+
+/// The cells of a row, and where it ends: at `close`, or with the text. In quotes and in brackets no
+/// sign parts two cells.
+fn cells(text: &str, sign: Option<char>, close: char) -> (Vec<Range<usize>>, usize) {
+    let (mut cells, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    let (mut quote, mut before) = (None, ' ');
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(end) if c == end && before != '\\' => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') && !before.is_alphanumeric() => quote = Some(c),
+            None if c == close && depth == 0 => {
+                cells.push(start..at);
+                return (cells, at + c.len_utf8());
+            }
+            None if Some(c) == sign && depth == 0 => {
+                cells.push(start..at);
+                start = at + c.len_utf8();
+            }
+            None if close == ')' => {
+                depth = (depth + usize::from(c == '(')).saturating_sub(usize::from(c == ')'));
+            }
+            None => {}
+        }
+        before = c;
+    }
+    cells.push(start..text.len());
+    (cells, text.len())
+}
+
+/// Whether a line parts rows of a table.
+fn is_line(line: &str) -> bool {
+    !line.trim().is_empty() && !line.contains(char::is_alphanumeric)
+}
+
+/// Whether a cell may be the head of a column: words, with a short number at most.
+fn is_heading(cell: &str) -> bool {
+    let digits = cell.chars().filter(char::is_ascii_digit).count();
+    let is_of_head = |c: char| c.is_alphanumeric() || "_-. \"'`*()#/\r".contains(c);
+    let has_number = digits == cell.trim().len() || cell.contains("-1") || digits > 2;
+    cell.chars().all(is_of_head) && (digits == 0 || !has_number)
+}
+
+/// The word of a line that begins where a head does, in a table whose columns are parted by spaces.
+fn word_below(head: &str, at: usize, line: &str) -> Option<Range<usize>> {
+    let is_aligned = head.get(at..)?.contains("  ") || head.get(..at)?.ends_with("  ");
+    let column = head.get(..at)?.chars().count();
+    let start = line.char_indices().nth(column).filter(|_| is_aligned)?.0;
+    let is_first = line.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
+    let length = line.get(start..)?.find(char::is_whitespace).unwrap_or(line.len() - start);
+    is_first.then_some(start..start + length)
+}
+
+fn trimmed(text: &str, of: Range<usize>, is_around: impl Fn(char) -> bool) -> Range<usize> {
+    let cell = text.get(of.clone()).unwrap_or_default();
+    let start = of.start + cell.len() - cell.trim_start_matches(&is_around).len();
+    let value = cell.trim_matches(&is_around);
+    start..start + value.len()
+}
+
+/// What stands in the first quotes of an expression of SQL.
+fn literal(text: &str, of: Range<usize>) -> Range<usize> {
+    let cell = text.get(of.clone()).unwrap_or_default();
+    let Some((start, quote)) = cell.char_indices().find(|(_, c)| matches!(c, '"' | '\'')) else {
+        return of.start..of.start;
+    };
+    let inside = cell.get(start + 1..).unwrap_or_default();
+    let length = inside.trim_end_matches('\\').find(quote).unwrap_or_default();
+    of.start + start + 1..of.start + start + 1 + length
 }
 
 /// Whether no more stands there than may between two lines of a key.

@@ -30,6 +30,12 @@ const ESCAPE: &str = concat!(
     r"|U[0-9A-Fa-f]{8}|[0-7]{3}))$"
 );
 
+/// Where a line may have been wrapped within a word, with what quotes the next one.
+const WRAP: &str = r"(?:\\|=)?\r?\n[ \t]*(?:[>|+#*│]|//)?[ \t]*";
+
+/// So much of a word stands before such a place, and behind it.
+const WRAPPED: (usize, usize) = (6, 2);
+
 /// Letters of base64 in a row.
 const RUN: &str = r"[A-Za-z0-9+/=]{16,}";
 
@@ -42,6 +48,7 @@ pub(super) struct Reading {
     odd: Regex,
     escape: Regex,
     run: Regex,
+    wrap: Regex,
 }
 
 impl Reading {
@@ -50,7 +57,9 @@ impl Reading {
         let [hidden, spelt] = [HIDDEN, SPELT].map(|of| compiler.compile("signs", of));
         let odd = compile_all(&[&hidden?.text, &spelt?.text])?;
         let escape = compiler.compile("escapes", ESCAPE)?.regex;
-        Ok(Self { odd, escape, run: compiler.compile("runs", RUN)?.regex })
+        let [run, wrap] =
+            [("runs", RUN), ("wraps", WRAP)].map(|(of, text)| compiler.compile(of, text));
+        Ok(Self { odd, escape, run: run?.regex, wrap: wrap?.regex })
     }
 
     /// Letters of base64 in a row that are no word: capitals, small ones and digits.
@@ -85,6 +94,25 @@ impl Reading {
         shown.finish(text);
         spelt.iter_mut().for_each(|view| view.finish(text));
         (shown, spelt)
+    }
+
+    /// A text whose words are whole where a line may have been wrapped within one; `None` where none
+    /// may. O(text).
+    pub(super) fn unwrapped<'t>(&self, text: &'t str) -> Option<View<'t>> {
+        let mut view = View::of(text);
+        let is_of_word = |c: &char| c.is_ascii_alphanumeric() || "_-.+/=".contains(*c);
+        for wrap in self.wrap.find_iter(text) {
+            let before = text.get(..wrap.start())?.chars().rev().take_while(is_of_word);
+            let behind = text.get(wrap.end()..)?.chars().take_while(is_of_word);
+            let (least_before, least_behind) = WRAPPED;
+            if before.take(least_before).count() == least_before
+                && behind.take(least_behind).count() == least_behind
+            {
+                view.replace(text, wrap.range(), None);
+            }
+        }
+        view.finish(text);
+        (!view.parts.is_empty()).then_some(view)
     }
 
     /// Whether what stands in a range of a view is not a part of a longer word. Escapes and what is
