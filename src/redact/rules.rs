@@ -378,7 +378,11 @@ impl Rule {
             let is_phrase = self.entropy == 0.0 && begins_low || is_short;
             return is_quoted && is_phrase && secret.len() <= 64;
         }
-        is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit())
+        let inside = secret.trim_matches(is_sign);
+        let has_sign = || self.entropy < LEAST_OF_TOKEN && inside.contains(is_sign);
+        let is_of_signs =
+            || has_sign() && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
+        is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit()) || is_of_signs()
     }
 
     /// Whether a member of this name holds a secret; `plain` is the name as [`plain_name`] has it.
@@ -413,6 +417,11 @@ impl Allowed {
             by_regex() || by_word()
         }
     }
+}
+
+/// Whether it is in passwords more than in code.
+fn is_sign(c: char) -> bool {
+    "#!@$%^*?".contains(c)
 }
 
 /// The name that a match of a rule with names begins with.
@@ -468,15 +477,15 @@ pub(super) fn entropy(text: &str) -> f64 {
 }
 
 /// Whether it is names with points between them, as in code: `config.s3_api_key`. A word that begins
-/// with a capital and one with a number behind it are none: `Harbour.tide42`.
+/// with a capital and one with a number behind it are none: `Harbour.tide42`, `tide.calm421`.
 fn is_dotted(text: &str) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let word = text.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_password = text.len() > word.len() + 1
-        && text.starts_with(|c: char| c.is_ascii_uppercase())
+    let least = if text.starts_with(|c: char| c.is_ascii_uppercase()) { 2 } else { 3 };
+    let is_password = text.len() >= word.len() + least
         && word.matches('.').count() == 1
         && word.chars().skip(1).all(|c| c.is_ascii_lowercase() || c == '.')
         && !CODE_WORDS.iter().any(|of| word.ends_with(of));

@@ -553,6 +553,25 @@ fn what_stands_beside_a_password_tells_it() {
     }
 }
 
+/// A table of texts: first what is secret in each, then those in which nothing is.
+#[test]
+fn what_stands_around_a_secret_tells_it_and_ordinary_text_stays() {
+    let table = include_str!("../fixtures/surroundings-of-secrets.json");
+    // Written apart, so that nobody takes them for keys.
+    let table = table.replace("{AKIA}", "AKIA").replace("{KEY}", "PRIVATE KEY-----");
+    let table = table.replace("{JWT}", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
+    let table: serde_json::Value = serde_json::from_str(&table).unwrap();
+    for row in table["secret"].as_array().unwrap() {
+        let [text, secrets @ ..] = &row.as_array().unwrap()[..] else { panic!("{row}") };
+        for secret in secrets {
+            assert_taken_out(secret.as_str().unwrap(), text.as_str().unwrap());
+        }
+    }
+    for text in table["ordinary"].as_array().unwrap() {
+        assert_eq!(kept(text.as_str().unwrap()), text.as_str().unwrap());
+    }
+}
+
 #[test]
 fn events_with_other_line_ends_and_on_several_lines_are_joined() {
     let said = "The key is sk-ant-api03-Lq9vT2mX8cR4bN6pW1kZ5yD7fH3jG0sA.";

@@ -51,6 +51,21 @@ fn state_persists_across_restarts() {
 }
 
 #[test]
+#[cfg(unix)]
+fn what_lies_beside_an_open_database_its_owner_alone_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("state.db");
+    let observations = open(&path);
+    let agent = Agent { observations: &observations, name: "agent-1" };
+    agent.calls("get_status", &status("VoidWanderer", 2, 5_000), tick(2));
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let mode = fs::metadata(scratch.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
 fn the_table_of_the_specification_is_taken_over_with_its_data() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("state.db");

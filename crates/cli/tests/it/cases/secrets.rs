@@ -73,11 +73,18 @@ fn what_is_written_of_sessions_its_owner_alone_can_read() {
         let line = json!({"type": "user", "sessionId": "s", "uuid": "u1",
             "message": {"role": "user", "content": format!("My key is {KEY}")}});
         fs::write(scratch.path().join("s.jsonl"), format!("{line}\n")).unwrap();
+        let turn = json!({"type": "note", "data": {"key": KEY}});
+        fs::write(scratch.path().join("turn.json"), turn.to_string()).unwrap();
         let program = assert_cmd::cargo::cargo_bin!("afterimage");
         let commands = [
             "archive -o archive s.jsonl",
             "render --redact-report report.json s.jsonl",
             "sessions .",
+            "world init world",
+            "world append world turn.json",
+            "world snapshot world",
+            "world append --journal journal tale turn.json",
+            "observe --db state.db put --account ada --tool read < turn.json",
         ];
         for command in commands {
             let line = format!("umask {umask}; exec \"$0\" {command}");
@@ -87,10 +94,10 @@ fn what_is_written_of_sessions_its_owner_alone_can_read() {
             assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
         }
         let mut all = Vec::new();
-        ["archive", "report.json", "cache"]
+        ["archive", "report.json", "cache", "world", "journal", "state.db"]
             .iter()
             .for_each(|name| modes(&scratch.path().join(name), &mut all));
-        assert!(all.len() > 5, "{all:?}");
+        assert!(all.len() > 12, "{all:?}");
         for (path, mode) in all {
             let expected = if std::path::Path::new(&path).is_dir() { 0o700 } else { 0o600 };
             assert_eq!(mode, expected, "{path} with umask {umask}");
