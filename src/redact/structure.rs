@@ -286,7 +286,8 @@ fn is_heading(cell: &str) -> bool {
 
 /// The word of a line that begins where a head does, in a table whose columns are parted by spaces.
 fn word_below(head: &str, at: usize, line: &str) -> Option<Range<usize>> {
-    let is_aligned = head.get(at..)?.contains("  ") || head.get(..at)?.ends_with("  ");
+    // What a line of code is indented by parts no columns.
+    let is_aligned = head.trim().contains("  ");
     let column = head.get(..at)?.chars().count();
     let start = line.char_indices().nth(column).filter(|_| is_aligned)?.0;
     let is_first = line.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
