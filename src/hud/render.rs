@@ -12,7 +12,7 @@ use crate::{
 
 /// The version of the renderer and of the built-in formats. It rises when the same facets would
 /// give other bytes.
-pub const RENDERER_VERSION: u32 = 2;
+pub const RENDERER_VERSION: u32 = 1;
 
 /// The table from a frame's source to the role in which it is spoken.
 type Roles = Arc<dyn Fn(&Source) -> Role + Send + Sync>;

@@ -1,4 +1,4 @@
-use super::{FacetPart, Media, PartContent, PartSource, legacy};
+use super::{FacetPart, Media, PartContent, PartSource};
 use crate::{
     Error, Result,
     id::{FacetId, FacetType},
@@ -329,12 +329,7 @@ impl Facet {
         if !self.content.is_empty() {
             object.put("content", self.content.as_str());
         }
-        match &self.part {
-            Some(part) => object.put("part", part.to_json()),
-            // Else it would be read as one that was written before parts were typed.
-            None if legacy::is_convertible(self) => object.put("part", Value::Null),
-            None => {}
-        }
+        object.put_some("part", self.part.as_ref().map(|part| part.to_json()));
         object.put_some("state", self.state.clone());
         put_list(&mut object, "children", &self.children, Facet::to_json);
         put_list(&mut object, "tags", &self.tags, |tag| tag.as_str().into());
@@ -362,16 +357,11 @@ impl Facet {
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where `id` or `type` is missing, or a member
     /// is of the wrong type.
     pub fn from_json(value: Value) -> Result<Self> {
-        let has_part = value.get("part").is_some();
         let mut fields = Fields::of(value, "a facet")?;
         let id = Fields::required(fields.string("id")?, "id", "a string")?;
         let of_facet = |error: Error| error.at(|place| place.facet = Some(id.clone()));
         let facet = Self::from_fields(&mut fields, FacetId::from(&id)).map_err(of_facet)?;
-        let mut facet = Self { extra: fields.rest(), ..facet };
-        if !has_part {
-            legacy::convert_facet(&mut facet);
-        }
-        Ok(facet)
+        Ok(Self { extra: fields.rest(), ..facet })
     }
 
     fn from_fields(fields: &mut Fields, id: FacetId) -> Result<Self> {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Facet, FacetChange, FacetOp, Imported, legacy};
+use super::{Facet, FacetChange, FacetOp, Imported};
 use crate::{
     Error, Result,
     id::FrameSeq,
@@ -108,12 +108,7 @@ impl Frame {
         object.put("source", self.source.as_str());
         object.put_some("activeStream", self.active_stream.clone());
         object.put("events", self.events.iter().cloned().collect::<Value>());
-        match &self.imported {
-            Some(imported) => object.put("imported", imported.to_json()),
-            // Else it would be read as one that was written before this was typed.
-            None if legacy::tells_of_import(self) => object.put("imported", Value::Null),
-            None => {}
-        }
+        object.put_some("imported", self.imported.as_ref().map(|imported| imported.to_json()));
         object.put("deltas", self.ops.iter().map(FacetOp::to_json).collect::<Value>());
         object.put_some("renderedSnapshot", self.rendered_snapshot.as_ref().map(|s| s.to_json()));
         object.put_some("renderedTail", self.rendered_tail.as_ref().map(|s| s.to_json()));
@@ -141,15 +136,11 @@ impl Frame {
     }
 
     fn read(value: Value, notes: Option<&mut Vec<Error>>) -> Result<Self> {
-        let has_imported = value.get("imported").is_some();
         let mut fields = Fields::of(value, "a frame")?;
         let sequence = Fields::required(fields.u64("sequence")?, "sequence", "a sequence number")?;
         let mut own = notes.is_some().then(Vec::new);
-        let mut frame = Self::from_fields(&mut fields, sequence.into(), own.as_mut())
+        let frame = Self::from_fields(&mut fields, sequence.into(), own.as_mut())
             .map_err(|error| error.at_frame(sequence))?;
-        if !has_imported {
-            legacy::convert_frame(&mut frame);
-        }
         if let (Some(notes), Some(own)) = (notes, own) {
             notes.extend(own.into_iter().map(|note| note.at_frame(sequence)));
         }

@@ -16,7 +16,6 @@ mod held;
 mod history;
 mod imported;
 mod kept;
-mod legacy;
 mod media;
 mod op;
 mod open_calls;
@@ -42,8 +41,6 @@ pub use history::History;
 pub(crate) use history::SealedFrame;
 pub use imported::Imported;
 pub(crate) use kept::Kept;
-#[cfg(feature = "journal")]
-pub(crate) use legacy::convert_origin;
 pub use media::Media;
 pub(crate) use media::{MediaBlock, base64_len, data_url};
 pub use op::{FacetChange, FacetOp};

@@ -454,8 +454,8 @@ fn calibrations_are_read_strictly() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(says), "{error}");
     };
-    check("\"calibration\":2", "\"calibration\":1", ErrorKind::Version, "version 2");
-    check("\"calibration\":2,", "", ErrorKind::Shape, "calibration");
+    check("\"calibration\":1", "\"calibration\":2", ErrorKind::Version, "version 1");
+    check("\"calibration\":1,", "", ErrorKind::Shape, "calibration");
     check("\"chars4\"", "\"calibrated:chars4*1.200000\"", ErrorKind::Shape, "/tokenizer");
     check("\"models\"", "\"model\"", ErrorKind::Shape, "models");
     check("\"slope\":1", "\"slope\":9", ErrorKind::Shape, "/models/0/slope");
@@ -526,7 +526,7 @@ fn figures_that_contradict_each_other_are_refused_by_their_names() {
     // A member that is there twice, wherever it is: nobody knows which is meant.
     let text = written.to_string();
     for (from, at) in [
-        ("\"calibration\":2", "/calibration"),
+        ("\"calibration\":1", "/calibration"),
         ("\"slope\":", "/models/0/slope"),
         ("\"prose\":", "/models/0/kinds/prose"),
         ("\"client\":", "/sessions/0/client"),

@@ -18,7 +18,10 @@ use afterimage::{
     json,
     snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
-    veil::{Facet, FacetOp, Frame, History, Source},
+    veil::{
+        ContentForm, Facet, FacetOp, FacetPart, Frame, History, Imported, Media, PartContent,
+        PartSource, Source,
+    },
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -163,6 +166,26 @@ const PAYLOADS: [&str; 14] = [
     r#"{"tool_call_id":"forged","reasoning_details":[{}]}"#,
 ];
 
+fn object(text: &str) -> json::Object {
+    match json::read(text.as_bytes()).unwrap() {
+        json::Value::Object(object) => object,
+        other => panic!("{other}"),
+    }
+}
+
+/// What a reader makes of a block: `field` and `form` say where and how it stood.
+fn source_of(origin: &str) -> PartSource {
+    let mut block = json::read(origin.as_bytes()).unwrap();
+    let (mut field, mut form) = (None, None);
+    if let json::Value::Object(block) = &mut block {
+        let mut take = |key: &str| Some(block.shift_remove(key)?.as_str()?.to_owned());
+        field = take("field").map(Into::into);
+        form = take("form")
+            .map(|form| if form == "json" { ContentForm::Json } else { ContentForm::Parts });
+    }
+    PartSource { field, form, ..PartSource::of_block(block) }
+}
+
 /// Histories whose facets and frames have what importers keep of recordings.
 fn recorded() -> impl Strategy<Value = Vec<Frame>> {
     let kind = select(
@@ -170,23 +193,25 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
     );
     let facet = (kind, select(&ORIGINS[..]), "[ab]", "[a-z \n]{0,6}").prop_map(
         |(kind, origin, id, text)| {
-            // As it was written before parts were typed.
-            let state = match kind {
+            let content = match kind {
                 "action" => {
-                    serde_json::json!({"toolName": "look", "toolCallId": id, "parameters": null})
+                    let (id, name) = (Some(id.into()), "look".into());
+                    let parameters = Some(json::Value::Null);
+                    PartContent::Call { id, name, parameters, arguments: None }
                 }
-                "result" => serde_json::json!({ "toolCallId": id }),
-                _ => serde_json::Value::Null,
+                "result" => {
+                    PartContent::Result { answers: Some(id.into()), tool: None, failed: false }
+                }
+                "thought" => PartContent::Reasoning,
+                "image" => PartContent::Image(Media::default()),
+                "opaque" => PartContent::Opaque,
+                _ => PartContent::Text,
             };
-            let origin: serde_json::Value = serde_json::from_str(origin).unwrap();
-            let mut facet = serde_json::json!({
-                "id": "", "type": kind, "content": if kind == "action" { "" } else { &*text },
-                "attributes": { "origin": origin },
-            });
-            if !state.is_null() {
-                facet["state"] = state;
-            }
-            Facet::from_json(json::read(facet.to_string().as_bytes()).unwrap()).unwrap()
+            let text = if kind == "action" { String::new() } else { text };
+            let mut facet = Facet::new("", kind, text);
+            let source = source_of(origin);
+            facet.part = Some(Box::new(FacetPart { source, ..FacetPart::new(content) }));
+            facet
         },
     );
     let facet = (facet.clone(), vec(facet, 0..3)).prop_map(|(mut facet, children)| {
@@ -210,17 +235,10 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
                     }
                     frame = frame.with(FacetOp::add(facet));
                 }
-                // As an import wrote it before parts were typed.
-                let event = match payload {
-                    Some(payload) => {
-                        format!(r#"{{"topic":"transcript:message","payload":{payload}}}"#)
-                    }
-                    None => r#"{"topic":"transcript:record"}"#.to_owned(),
-                };
-                frame.events.push(json::read(event.as_bytes()).unwrap());
-                let json::Value::Object(mut written) = frame.to_json() else { panic!("{frame:?}") };
-                written.shift_remove("imported");
-                Frame::from_json(written.into()).unwrap()
+                let is_message = payload.is_some();
+                let payload = payload.map_or_else(json::Object::new, object);
+                frame.imported = Some(Box::new(Imported::of_members(0, is_message, payload)));
+                frame
             };
         frames.into_iter().enumerate().map(frame).collect()
     })

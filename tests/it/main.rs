@@ -90,7 +90,6 @@ mod taken_back;
 mod transcripts;
 mod unforgeable;
 mod unforgeable_words;
-mod untyped;
 mod window;
 mod window_reads;
 mod window_room;

@@ -192,15 +192,13 @@ fn add_exchanges(source: &mut Source, recorded: &mut RecordedRequests, lens: &Le
 const MAY_BE_MEDIA: [&str; 2] = ["image", "opaque"];
 
 /// The same sums, from what is archived of the chunks: of frames only those with media are read.
-/// `None` where the requests were counted by another tokenizer, or not at all, or what they report
-/// was not kept.
+/// `None` where the requests were counted by another tokenizer, or not at all.
 fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<Holdings>> {
     let TranscriptEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry();
     let is_counted = tokenizer == lens.counter.id();
     let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
         return Ok(None);
     };
-    let Some(reported) = &archived.entry().reported else { return Ok(None) };
     let contexts = Contexts { sums, provenance: archived.provenance()? };
     let mut ledger = Ledger::new(*input_format);
     (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
@@ -221,7 +219,7 @@ fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<Hold
         }
     }
     label(&mut ledger, archived)?;
-    Ok(Some(Holdings { ledger, contexts, reported: reported.clone(), media }))
+    Ok(Some(Holdings { ledger, contexts, reported: archived.entry().reported.clone(), media }))
 }
 
 /// Labels the largest facets: their frames are read, and no others.

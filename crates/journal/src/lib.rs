@@ -49,9 +49,8 @@
 //! | [`Journal`] | one process at a time | [`Journal::open`] |
 //! | `NatsJournal` (feature `nats`) | many processes on many machines | `NatsJournal::connect` |
 //!
-//! All have the same methods; those of `NatsJournal` are async. [`EventJournal`] has them for code that
-//! takes either. What decides anything is one piece
-//! of code without IO, which asks the store for plain things (the newest event, a page of events, to
+//! All have the same methods; those of `NatsJournal` are async. What decides anything is one piece of
+//! code without IO, which asks the store for plain things (the newest event, a page of events, to
 //! write an event at one place) and is answered.
 //!
 //! # What it promises
@@ -106,7 +105,6 @@ mod sync;
 mod tail;
 
 pub use event::{AppendReceipt, Event, EventId, Expected, NewEvent};
-pub use face::EventJournal;
 pub use live::{LiveState, RecordOutcome};
 pub use load::LoadedState;
 pub use memory::Memory;

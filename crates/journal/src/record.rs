@@ -10,33 +10,12 @@ use crate::{
 
 /// Writes an event behind what is there.
 pub(super) fn put(out: &mut Vec<u8>, sequence: u64, event: &NewEvent, recorded_at: Millis) {
-    put_line(out, sequence, event, recorded_at, "");
-}
-
-/// As [`put`], for a log whose first record does not say that its mark must be there: this one does.
-pub(super) fn put_with_mark(
-    out: &mut Vec<u8>,
-    sequence: u64,
-    event: &NewEvent,
-    recorded_at: Millis,
-) {
-    put_line(out, sequence, event, recorded_at, r#","acknowledged":true"#);
-}
-
-/// Whether an event says that the mark of its log must be there.
-pub(super) fn has_mark(bytes: &[u8]) -> bool {
-    let line = memchr::memchr(b'\n', bytes).and_then(|end| bytes.get(..end));
-    let line = line.and_then(|line| json::read(line).ok());
-    line.and_then(|line| line.get("acknowledged")?.as_bool()).unwrap_or_default()
-}
-
-fn put_line(out: &mut Vec<u8>, sequence: u64, event: &NewEvent, recorded_at: Millis, rest: &str) {
     let (id, kind) = (Value::from(event.id.as_str()), Value::from(&*event.kind));
     let (at, bytes) = (recorded_at.get(), event.body.len());
     // Writing to bytes in memory cannot fail.
     let _ = writeln!(
         out,
-        r#"{{"sequence":{sequence},"id":{id},"kind":{kind},"recordedAt":{at},"bytes":{bytes}{rest}}}"#
+        r#"{{"sequence":{sequence},"id":{id},"kind":{kind},"recordedAt":{at},"bytes":{bytes}}}"#
     );
     out.extend_from_slice(&event.body);
 }

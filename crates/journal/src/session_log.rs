@@ -36,13 +36,9 @@ pub(super) struct SessionLog {
     positions: Vec<log::Position>,
     /// Which log it is, from the first record; empty where that is not written yet.
     life: Arc<str>,
-    /// Whether the first record says that how far the log was acknowledged is remembered. Where it
-    /// does not, as in logs of earlier programs, each new event says it.
-    first_has_mark: bool,
     /// What follows the last event, and is passed over.
     torn: Option<TornEnd>,
-    /// How far the events were acknowledged; none for reading, and of a log that remembers nothing
-    /// yet.
+    /// How far the events were acknowledged; none for reading, and of a log without a record.
     mark: Option<HighWater>,
     /// Why the log does not end where it was acknowledged.
     lost: Option<LostEnd>,
@@ -140,7 +136,6 @@ impl SessionLog {
             records,
             positions: Vec::new(),
             life: "".into(),
-            first_has_mark: false,
             torn: None,
             mark: None,
             lost: None,
@@ -160,11 +155,11 @@ impl SessionLog {
                 return Err(Error::new(ErrorKind::Damaged, message).in_file(log.file().path()));
             }
             log.life = first.life.into();
-            log.first_has_mark = first.has_mark;
         }
         log.positions = positions;
         log.torn = found.torn;
-        let has_mark = log.first_has_mark || (matches!(mark, Ok(None)) && log.newest_has_mark());
+        // It is there before the first record is.
+        let has_mark = !log.positions.is_empty();
         let path = log.file().path();
         let check = |sequence| log.check(sequence);
         let paths = (path, &*end_path(path));
@@ -177,13 +172,6 @@ impl SessionLog {
     fn check(&self, sequence: u64) -> Option<u32> {
         let at = self.positions.get(usize::try_from(sequence).ok()?)?;
         self.file().read(*at).ok().map(|record| crc32fast::hash(&record))
-    }
-
-    /// Whether the newest event says that how far the log was acknowledged is remembered.
-    fn newest_has_mark(&self) -> bool {
-        let newest = self.positions.get(1..).and_then(<[_]>::last);
-        let newest = newest.and_then(|at| self.file().read(*at).ok());
-        newest.is_some_and(|newest| record::has_mark(&newest))
     }
 
     /// Why the log does not end where it was acknowledged.
@@ -212,7 +200,7 @@ impl SessionLog {
             return None;
         };
         let at = &header.mark;
-        let is_of_log = self.first_has_mark && header.life == self.life;
+        let is_of_log = header.life == self.life;
         let is_missing =
             at.position == at.sequence && (last + 1..=*acknowledged).contains(&at.sequence);
         (is_of_log && is_missing).then_some(at.sequence)
@@ -329,30 +317,22 @@ impl SessionLog {
         let mut positions = Vec::new();
         let end = end_path(writer.records().path());
         if self.positions.is_empty() {
-            // The first record says that it is there.
             self.mark = Some(HighWater::create(files, &end, LogMark::default())?);
             let life = life_of(append);
             let mut object = Object::new();
             object.put("kind", SESSION);
             object.put("session", session.as_str());
             object.put("life", &*life);
-            object.put("acknowledged", true);
             positions.push(writer.append(Value::from(object).to_string().as_bytes())?);
             // A disk may write the event and lose this; then nobody could say whose it is.
             writer.sync()?;
             self.life = life;
-            self.first_has_mark = true;
-        } else if self.mark.is_none() {
-            // The events say that it is there.
-            let mark = LogMark { last: self.last(), check: self.check(self.last()) };
-            self.mark = Some(HighWater::create(files, &end, mark)?);
         }
-        let put = if self.first_has_mark { record::put } else { record::put_with_mark };
         let Records::Written(writer) = &mut self.records else { return Ok(()) };
         let mut bytes = Vec::new();
         for (sequence, writing) in append.numbered() {
             bytes.clear();
-            put(&mut bytes, sequence, &writing.event, writing.recorded_at);
+            record::put(&mut bytes, sequence, &writing.event, writing.recorded_at);
             positions.push(writer.append(&bytes)?);
         }
         writer.sync()?;
@@ -389,8 +369,6 @@ pub(super) fn unrepaired(lost: &LostEnd) -> Error {
 struct FirstRecord {
     name: String,
     life: String,
-    /// Whether how far the log was acknowledged is remembered beside it.
-    has_mark: bool,
 }
 
 fn session_record(record: &[u8]) -> Result<FirstRecord> {
@@ -401,8 +379,7 @@ fn session_record(record: &[u8]) -> Result<FirstRecord> {
     let mut fields = Fields::of(value, "a session")?;
     let name = Fields::required(fields.string("session")?, "session", "a string")?;
     let life = Fields::required(fields.string("life")?, "life", "a string")?;
-    let has_mark = fields.bool("acknowledged")?.unwrap_or_default();
-    Ok(FirstRecord { name, life, has_mark })
+    Ok(FirstRecord { name, life })
 }
 
 fn event_of(sequence: u64, bytes: &[u8]) -> Result<Event> {

@@ -6,7 +6,7 @@ use super::{
     SnapshotInfo, SnapshotPolicy,
     append::{AppendLogic, Entry, StoredEvent},
     directory::Directory,
-    face::{self, EventJournal, Steps, sealed},
+    face::{self, Steps},
     fetch::DeleteLogic,
     load::of_lost_end,
     machine::{Logic, RetriedRequest},
@@ -379,94 +379,5 @@ impl Steps for Journal {
             Some(lost) => Err(unrepaired(lost).in_session(session.as_str())),
             None => Ok(()),
         }
-    }
-}
-
-impl sealed::Sealed for Journal {}
-
-impl EventJournal for Journal {
-    async fn append(
-        &mut self,
-        session: &SessionName,
-        expected: Expected,
-        event: NewEvent,
-        now: Millis,
-    ) -> Result<AppendReceipt> {
-        Journal::append(self, session, expected, event, now)
-    }
-
-    async fn read(&mut self, session: &SessionName, first: u64, most: usize) -> Result<Vec<Event>> {
-        Journal::read(self, session, first, most)
-    }
-
-    async fn write_snapshot<S: Replay + Sync>(
-        &mut self,
-        session: &SessionName,
-        state: &S,
-        after_sequence: u64,
-        now: Millis,
-    ) -> Result<SnapshotInfo> {
-        Journal::write_snapshot(self, session, state, after_sequence, now)
-    }
-
-    async fn read_snapshot<S: Replay + Send>(
-        &mut self,
-        session: &SessionName,
-    ) -> Result<Option<Snapshot<S>>> {
-        Journal::read_snapshot(self, session)
-    }
-
-    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<LoadedState<S>> {
-        Journal::load(self, session)
-    }
-
-    async fn accept_loss<S: Replay + Send + Sync>(
-        &mut self,
-        session: &SessionName,
-        now: Millis,
-    ) -> Result<LoadedState<S>> {
-        Journal::accept_loss(self, session, now)
-    }
-
-    async fn live<S: Replay + Send>(
-        &mut self,
-        session: &SessionName,
-        policy: SnapshotPolicy,
-    ) -> Result<(LiveState<S>, LoadReport)> {
-        Journal::live(self, session, policy)
-    }
-
-    async fn record<S: Replay<Event: Sync> + Send + Sync>(
-        &mut self,
-        live: &mut LiveState<S>,
-        id: EventId,
-        event: &S::Event,
-        now: Millis,
-    ) -> Result<RecordOutcome> {
-        Journal::record(self, live, id, event, now)
-    }
-
-    async fn snapshot<S: Replay + Send + Sync>(
-        &mut self,
-        live: &mut LiveState<S>,
-        now: Millis,
-    ) -> Result<SnapshotInfo> {
-        Journal::snapshot(self, live, now)
-    }
-
-    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut LiveState<S>) -> Result<u64> {
-        Journal::catch_up(self, live)
-    }
-
-    async fn status(&mut self, session: &SessionName) -> Result<SessionStatus> {
-        Journal::status(self, session)
-    }
-
-    async fn sessions(&mut self) -> Result<Vec<SessionName>> {
-        Journal::sessions(self)
-    }
-
-    async fn delete(&mut self, session: &SessionName) -> Result<()> {
-        Journal::delete(self, session)
     }
 }

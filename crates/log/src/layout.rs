@@ -41,11 +41,6 @@ impl FileKind {
         Self { name, version }
     }
 
-    /// The version of what is in the records.
-    pub const fn version(self) -> u32 {
-        self.version
-    }
-
     /// The header of a file of this kind.
     pub(super) fn header(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FILE_HEADER as usize);
@@ -58,14 +53,14 @@ impl FileKind {
         bytes
     }
 
-    /// The version of the file of which `header` are the first bytes.
-    pub(super) fn check(self, header: &[u8]) -> Result<u32> {
+    /// Refuses `header`, the first bytes of a file, where it is not that of this kind and version.
+    pub(super) fn check(self, header: &[u8]) -> Result<()> {
         let unknown = |found: &dyn fmt::Display| {
             let message = format!("expected a record file ({self}), found {found}");
             Err(Error::new(ErrorKind::UnknownFormat, message))
         };
         let version_of = |what: &str, known: u32, found: u32| {
-            let message = format!("expected {what} {known} or older, found {found}");
+            let message = format!("expected {what} {known}, found {found}");
             Err(Error::new(ErrorKind::Version, message))
         };
         if header.is_empty() {
@@ -84,17 +79,17 @@ impl FileKind {
             return Err(Error::new(ErrorKind::Damaged, "the header of the file fails its check")
                 .at(|place| place.offset = Some(0)));
         };
-        if layout > LAYOUT {
+        if layout != LAYOUT {
             return version_of("a record file of layout", LAYOUT, layout);
         }
         let found = Self { name, version };
         if name != self.name {
             return unknown(&format_args!("one of another kind ({found})"));
         }
-        if version > self.version {
+        if version != self.version {
             return version_of(&format!("{} of version", self.text()), self.version, version);
         }
-        Ok(version)
+        Ok(())
     }
 
     fn text(self) -> String {

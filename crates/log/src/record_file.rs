@@ -68,20 +68,19 @@ impl RecordInfo {
 pub struct RecordFile {
     file: Box<dyn OpenFile>,
     path: Arc<Path>,
-    version: u32,
 }
 
 impl RecordFile {
-    /// Opens a file of `kind`, of its version or an older one.
+    /// Opens a file of `kind` and its version.
     ///
     /// Reads 32 bytes.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] for an empty file, a file that is no record file and one of
-    /// another kind, [`ErrorKind::Version`] for a newer version, [`ErrorKind::Damaged`] where the
+    /// another kind, [`ErrorKind::Version`] for another version, [`ErrorKind::Damaged`] where the
     /// header fails its check, [`ErrorKind::Io`]; all name the file.
     pub fn open(files: &dyn Files, path: impl AsRef<Path>, kind: FileKind) -> Result<Self> {
-        let mut records = Self::salvage(files, path, kind)?;
+        let records = Self::unchecked(files, path.as_ref())?;
         records.check_header(kind)?;
         Ok(records)
     }
@@ -95,7 +94,7 @@ impl RecordFile {
         path: impl AsRef<Path>,
         kind: FileKind,
     ) -> Result<Option<Self>> {
-        let mut records = Self::salvage(files, path, kind)?;
+        let records = Self::unchecked(files, path.as_ref())?;
         if records.length()? == 0 {
             return Ok(None);
         }
@@ -103,34 +102,21 @@ impl RecordFile {
         Ok(Some(records))
     }
 
-    /// Opens a file whose header is damaged, as one of `kind` and its version.
-    ///
-    /// Each record is still checked when it is read.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`], naming the file.
-    pub fn salvage(files: &dyn Files, path: impl AsRef<Path>, kind: FileKind) -> Result<Self> {
-        let path = path.as_ref();
+    fn unchecked(files: &dyn Files, path: &Path) -> Result<Self> {
         let file = files.open(path, OpenMode::Read);
         let file = file.map_err(|error| Error::io(error, "cannot open").in_file(path))?;
-        Ok(Self::of(file, path, kind))
+        Ok(Self::of(file, path))
     }
 
-    pub(super) fn of(file: Box<dyn OpenFile>, path: &Path, kind: FileKind) -> Self {
-        Self { file, path: path.into(), version: kind.version() }
+    pub(super) fn of(file: Box<dyn OpenFile>, path: &Path) -> Self {
+        Self { file, path: path.into() }
     }
 
-    pub(super) fn check_header(&mut self, kind: FileKind) -> Result<()> {
+    pub(super) fn check_header(&self, kind: FileKind) -> Result<()> {
         let mut header = [0; FILE_HEADER as usize];
         let read = self.fill(&mut header, 0)?;
         let header = header.get(..read).unwrap_or_default();
-        self.version = kind.check(header).map_err(|error| error.in_file(&*self.path))?;
-        Ok(())
-    }
-
-    /// The version of what is in the records.
-    pub fn version(&self) -> u32 {
-        self.version
+        kind.check(header).map_err(|error| error.in_file(&*self.path))
     }
 
     /// The path, as it was opened.

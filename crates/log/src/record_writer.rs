@@ -96,8 +96,7 @@ impl RecordWriter {
     /// a process that was killed may have left records that its system alone knows.
     ///
     /// # Errors
-    /// Those of [`RecordFile::open`]; [`ErrorKind::Version`] for an older version too, since a file
-    /// is of one version; [`ErrorKind::Damaged`] where the last records were written for other
+    /// Those of [`RecordFile::open`]; [`ErrorKind::Damaged`] where the last records were written for other
     /// places in the file, so that it is not safe to say where it ends.
     pub fn open(
         files: Arc<dyn Files>,
@@ -121,7 +120,7 @@ impl RecordWriter {
         let failed = |error| Error::io(error, "cannot create").in_file(path);
         let file = files.open(path, OpenMode::Create).map_err(failed)?;
         file.append(&kind.header()).map_err(failed)?;
-        let records = RecordFile::of(file, path, kind);
+        let records = RecordFile::of(file, path);
         let ((next, end), joined) = (after(None), Vec::new());
         Ok(Self { files, records, end, next, poisoned: false, joined })
     }
@@ -263,13 +262,8 @@ fn survey_for_append(
         write_atomic(files, path, &kind.header())?;
     }
     let file = files.open(path, OpenMode::Append).map_err(failed)?;
-    let mut records = RecordFile::of(file, path, kind);
+    let records = RecordFile::of(file, path);
     records.check_header(kind)?;
-    if records.version() < kind.version() {
-        let (expected, found) = (kind.version(), records.version());
-        let message = format!("expected version {expected} to append to, found {found}");
-        return Err(Error::new(ErrorKind::Version, message).in_file(path));
-    }
     let found = records.survey()?;
     Ok((records, found))
 }

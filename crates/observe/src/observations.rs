@@ -9,7 +9,7 @@ use crate::{ErrorKind, Result, tokens::TokenCounter};
 
 /// The version of what is made of a policy and a payload. It rises when the same two would give
 /// other lines.
-const OUTLINE_VERSION: u32 = 3;
+const OUTLINE_VERSION: u32 = 1;
 
 /// What agents know of the world, for each account. See [the crate](crate).
 ///
@@ -69,7 +69,7 @@ impl Observations {
     }
 
     /// Observations in a database file that is only read: as on media that cannot be written. A
-    /// file of an older version is read into memory. O(1) else.
+    /// file of the specification's table alone is read into memory. O(1) else.
     ///
     /// # Errors
     /// Those of [`SqliteStore::open`](super::SqliteStore::open).

@@ -27,7 +27,7 @@ pub struct SqliteOptions {
     /// The size that the file may grow to, in bytes; unbounded by default.
     pub max_bytes: Option<u64>,
     /// Whether the file is only read, as on media that cannot be written. It must be there then.
-    /// One of an older version is brought up to date in memory.
+    /// One of the specification's table alone is read into memory.
     pub read_only: bool,
 }
 
@@ -52,13 +52,13 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, or makes it where it is not there. A file of an older version is brought up
-    /// to date, with all that it holds. Reads the schema; of a file of an older version every row.
+    /// Opens a file, or makes it where it is not there. A file of the specification's table alone
+    /// gets ours, with all that it holds. Reads the schema; of such a file every row.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownFormat`] for a file that is no such database, and for a directory, a
     /// pipe or a device, none of which is waited for,
-    /// [`ErrorKind::Version`] for one of a newer version, [`ErrorKind::Damaged`] for one that
+    /// [`ErrorKind::Version`] for one of another version, [`ErrorKind::Damaged`] for one that
     /// SQLite cannot read, [`ErrorKind::Locked`] where others kept it busy all the time, and
     /// [`ErrorKind::Io`]. All name the file, which is then as it was.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {

@@ -2,11 +2,7 @@
 
 use rusqlite::{Row, params, types::ValueRef};
 
-use super::{
-    sqlite::failed,
-    sqlite_load::FACTS,
-    sqlite_rows::{ACCOUNT, Rows},
-};
+use super::{sqlite::failed, sqlite_load::FACTS, sqlite_rows::Rows};
 use crate::{Error, ErrorKind, Result};
 
 /// What a row's checksum covers, in order: each value with its type and its length.
@@ -56,24 +52,6 @@ pub(super) fn number(number: impl Into<Option<i64>>) -> ValueRef<'static> {
 }
 
 impl Rows<'_> {
-    /// Gives rows that have none their checksums, as of a file of an older version.
-    pub(super) fn seal(&self) -> Result<()> {
-        self.seal_snapshots()?;
-        self.seal_table("game_state_figures", "tool_name, figures", "row_check")?;
-        self.run(
-            "UPDATE game_state_accounts SET observations = (SELECT count(*) \
-             FROM game_state_snapshots \
-             WHERE game_state_snapshots.username = game_state_accounts.username)",
-        )?;
-        self.seal_table("game_state_accounts", ACCOUNT, "row_check")?;
-        for (name, table) in
-            [("accounts", "game_state_accounts"), ("figures", "game_state_figures")]
-        {
-            self.set_total(name, self.count(&format!("SELECT count(*) FROM {table}"))?)?;
-        }
-        Ok(())
-    }
-
     /// Gives rows of observations that have none their checksums.
     pub(super) fn seal_snapshots(&self) -> Result<()> {
         for (columns, check) in [
@@ -81,29 +59,21 @@ impl Rows<'_> {
             ("username, tool_name, outline", "outline_check"),
             ("username, tool_name, ages, content", "content_check"),
         ] {
-            self.seal_table("game_state_snapshots", columns, check)?;
+            let count = columns.split(',').count();
+            let sql =
+                format!("SELECT rowid FROM game_state_snapshots NOT INDEXED WHERE {check} = ''");
+            let rows: Vec<i64> =
+                self.rows(&sql, [], |row| row.get(0).map_err(|error| failed(&error)))?;
+            for rowid in rows {
+                let sql = format!("SELECT {columns} FROM game_state_snapshots WHERE rowid = ?1");
+                let sum = self.row(&sql, [rowid], |row| {
+                    let value = |at| row.get_ref(at).map_err(|error| failed(&error));
+                    Ok(check_of((0..count).map(value).collect::<Result<Vec<_>>>()?))
+                })?;
+                let sql = format!("UPDATE game_state_snapshots SET {check} = ?2 WHERE rowid = ?1");
+                self.execute(&sql, params![rowid, sum])?;
+            }
         }
         Ok(())
-    }
-
-    fn seal_table(&self, table: &str, columns: &str, check: &str) -> Result<()> {
-        let count = columns.split(',').count();
-        let sql = format!("SELECT rowid FROM {table} NOT INDEXED WHERE {check} = ''");
-        let rows: Vec<i64> =
-            self.rows(&sql, [], |row| row.get(0).map_err(|error| failed(&error)))?;
-        for rowid in rows {
-            let sql = format!("SELECT {columns} FROM {table} WHERE rowid = ?1");
-            let sum = self.row(&sql, [rowid], |row| {
-                let values = (0..count).map(|at| row.get_ref(at).map_err(|error| failed(&error)));
-                Ok(check_of(values.collect::<Result<Vec<_>>>()?))
-            })?;
-            let sql = format!("UPDATE {table} SET {check} = ?2 WHERE rowid = ?1");
-            self.execute(&sql, params![rowid, sum])?;
-        }
-        Ok(())
-    }
-
-    fn run(&self, sql: &str) -> Result<()> {
-        self.execute(sql, []).map(drop)
     }
 }

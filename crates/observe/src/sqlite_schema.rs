@@ -1,4 +1,4 @@
-//! The tables, and how files of older versions get them.
+//! The tables, and how a file of the specification's table gets them.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -9,10 +9,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// What tells such a database from others: "aiob".
 pub(super) const APPLICATION_ID: i64 = 0x6169_6f62;
-/// The version of the tables. A file of the specification's own table is version 1, one without
-/// checksums version 2.
-pub(super) const SCHEMA_VERSION: i64 = 3;
-const UNCHECKED_VERSION: i64 = 2;
+/// The version of the tables. A file of the specification's own table names none.
+const SCHEMA_VERSION: i64 = 1;
 /// How often a change of the journal is tried: SQLite does not wait for others there.
 const TRIES: u32 = 200;
 
@@ -81,28 +79,7 @@ SELECT id, username, tool_name, game_tick, captured_at, content FROM game_state_
 DROP TABLE game_state_snapshots_old;
 ";
 
-/// From the tables without checksums to ours. When a payload last changed was not kept: it stands
-/// since it was last seen.
-const FROM_UNCHECKED: &str = "
-INSERT INTO game_state_snapshots
-    (id, username, tool_name, game_tick, captured_at, captured_millis, updated_tick, updated_at,
-    since_tick, since_at, tool, is_partial, bytes, changed, stale, outline, ages, content)
-SELECT id, username, tool_name, game_tick, captured_at, captured_millis, updated_tick, updated_at,
-    game_tick, captured_at * 1000 + captured_millis, tool, is_partial, bytes, changed, stale,
-    outline, ages, content
-FROM game_state_snapshots_old;
-INSERT INTO game_state_accounts
-    (username, agent, created_at, created_tick, latest_at, latest_tick)
-SELECT username, agent, created_at, created_tick, latest_at, latest_tick
-FROM game_state_accounts_old;
-INSERT INTO game_state_figures (tool_name, figures)
-SELECT tool_name, figures FROM game_state_figures_old;
-DROP TABLE game_state_snapshots_old;
-DROP TABLE game_state_accounts_old;
-DROP TABLE game_state_figures_old;
-";
-
-/// Sets a connection up, and brings the tables up to date.
+/// Sets a connection up, with our tables in it.
 pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Result<()> {
     // In one transaction: what another process makes meanwhile is there whole or not at all.
     let found = FoundObservation::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
@@ -110,7 +87,7 @@ pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Re
         if found.state()? == State::Current && !adopts(connection, false)? {
             return Ok(());
         }
-        // What is only read is brought up to date in memory.
+        // What is only read gets our tables in memory.
         *connection = copy_of(connection)?;
         migrate(connection)?;
         adopts(connection, true)?;
@@ -186,19 +163,14 @@ fn migrate(connection: &mut Connection) -> Result<()> {
              ALTER TABLE game_state_snapshots RENAME TO game_state_snapshots_old;
              {TABLES}"
         ),
-        State::Unchecked => format!(
-            "DROP INDEX IF EXISTS idx_game_state_username;
-             ALTER TABLE game_state_snapshots RENAME TO game_state_snapshots_old;
-             ALTER TABLE game_state_accounts RENAME TO game_state_accounts_old;
-             ALTER TABLE game_state_figures RENAME TO game_state_figures_old;
-             {TABLES}{FROM_UNCHECKED}"
-        ),
     };
     let script = format!(
         "{script}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};"
     );
     transaction.execute_batch(&script).map_err(|error| failed(&error))?;
-    Rows(&transaction).seal()?;
+    for counted in ["accounts", "figures"] {
+        Rows(&transaction).set_total(counted, 0)?;
+    }
     if state == State::Specification {
         transaction.execute_batch(FROM_SPECIFICATION).map_err(|error| failed(&error))?;
         Rows(&transaction).adopt()?;
@@ -211,8 +183,6 @@ enum State {
     Empty,
     /// The specification's own table.
     Specification,
-    /// Our tables before there were checksums.
-    Unchecked,
     Current,
 }
 
@@ -247,11 +217,9 @@ impl FoundObservation {
         let specified = ["id", "username", "tool_name", "content", "game_tick", "captured_at"];
         match (self.application, self.version) {
             (APPLICATION_ID, SCHEMA_VERSION) => Ok(State::Current),
-            (APPLICATION_ID, UNCHECKED_VERSION) => Ok(State::Unchecked),
-            (APPLICATION_ID, version) if version > SCHEMA_VERSION => {
-                let message = format!(
-                    "a database of version {version}; versions up to {SCHEMA_VERSION} are known"
-                );
+            (APPLICATION_ID, found) => {
+                let message =
+                    format!("expected a database of version {SCHEMA_VERSION}, found {found}");
                 Err(Error::new(ErrorKind::Version, message))
             }
             (0, 0) if self.tables.is_empty() => Ok(State::Empty),

@@ -154,7 +154,7 @@ impl Recording {
     /// [`Recording::damage`] and [`Recording::torn`] tell of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Version`] for a newer version, [`ErrorKind::UnknownFormat`] and
+    /// [`ErrorKind::Version`] for another version, [`ErrorKind::UnknownFormat`] and
     /// [`ErrorKind::Damaged`] where the file is none or its header is damaged, [`ErrorKind::Io`].
     pub fn open(folder: impl AsRef<Path>) -> Result<Option<Self>> {
         Self::open_from(&DiskFiles, folder)

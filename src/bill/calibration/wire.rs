@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The version that is written, and the only one that is read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 1;
 /// The largest file that is read, in bytes: that is some hundred thousand sessions.
 pub(super) const MOST: usize = 32 << 20;
 

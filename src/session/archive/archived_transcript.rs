@@ -154,7 +154,7 @@ impl ArchivedTranscript {
 
     /// The exchanges that the transcript holds, in its order: what
     /// [`Transcript::exchanges`](crate::transcript::Transcript::exchanges) has of the file. Reads
-    /// all of them; an archive of an earlier program has none.
+    /// all of them.
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file and the record;

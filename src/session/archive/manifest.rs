@@ -38,15 +38,14 @@ pub struct TranscriptEntry {
     pub unknown_records: u64,
     /// What reading the transcript said; of the records that were not understood the first.
     pub report: ImportReport,
-    /// The frames that tell something of the context; `None` where an older program wrote it.
-    pub(super) context_frames: Option<u64>,
-    /// What its requests come to; `None` where an older program wrote it, or another tokenizer
-    /// counted them.
+    /// The frames that tell something of the context.
+    pub(super) context_frames: u64,
+    /// What its requests come to; `None` where another tokenizer counted them.
     pub requests: Option<RequestSums>,
     /// Where these come from, if they were recorded.
     pub(super) recorded: Option<Provenance>,
-    /// What is reported of its exchanges; `None` where an older program wrote it.
-    pub reported: Option<Vec<ReportedExchange>>,
+    /// What is reported of its exchanges.
+    pub reported: Vec<ReportedExchange>,
     /// How many exchanges are kept.
     pub exchanges: u64,
     /// Where the table of the frames begins.
@@ -76,7 +75,7 @@ impl TranscriptEntry {
 
     /// Whether frames may have left the context: what holds it then is known when all were read.
     pub fn may_replace(&self) -> bool {
-        self.context_frames.map_or_else(|| self.input_format.may_retract(), |frames| frames > 0)
+        self.context_frames > 0
     }
 
     fn to_json(&self) -> Object {
@@ -114,17 +113,13 @@ impl TranscriptEntry {
             };
             object.insert("noted".to_owned(), first.into());
         }
-        if let Some(frames) = self.context_frames {
-            object.insert("contextFrames".to_owned(), frames.into());
-        }
+        object.put("contextFrames", self.context_frames);
         if let Some(sums) = &self.requests {
             let mut sums = requests_json(sums);
             sums.put_some("provenance", self.recorded.as_ref().map(Provenance::as_str));
             object.insert("requests".to_owned(), sums.into());
         }
-        if let Some(exchanges) = &self.reported {
-            object.insert("reported".to_owned(), reported::to_json(exchanges).into());
-        }
+        object.put("reported", reported::to_json(&self.reported));
         if self.exchanges > 0 {
             object.insert("exchanges".to_owned(), self.exchanges.into());
         }
@@ -172,15 +167,13 @@ impl TranscriptEntry {
             },
             unknown_records: number(value, "unknownRecords")?,
             report,
-            context_frames: value.get("contextFrames").and_then(Value::as_u64),
+            context_frames: number(value, "contextFrames")?,
             requests: value.get("requests").map(requests_of).transpose()?,
             recorded: value.get("requests").and_then(recorded),
             reported: value
                 .get("reported")
-                .map(|exchanges| {
-                    reported::from_json(exchanges).ok_or(ManifestFault::Member("reported"))
-                })
-                .transpose()?,
+                .and_then(reported::from_json)
+                .ok_or(ManifestFault::Member("reported"))?,
             exchanges: optional(value, "exchanges")?,
             frame_table: number(value, "frameTable")?,
             sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,

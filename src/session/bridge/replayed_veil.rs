@@ -7,7 +7,7 @@ use crate::{
     id::FrameSeq,
     journal::{self, Replay},
     json::{Fields, Object, ObjectExt, Value},
-    veil::{Facet, FacetOp, Frame, Source, Veil, convert_origin},
+    veil::{Facet, FacetOp, Frame, Source, Veil},
 };
 
 /// The veil that the frames of a journal lead to.
@@ -35,8 +35,8 @@ pub struct ReplayedVeil {
 }
 
 impl ReplayedVeil {
-    /// The version of the wire form: with typed parts. The one before had none, and no version.
-    const VERSION: u64 = 2;
+    /// The version of the wire form.
+    const VERSION: u64 = 1;
 
     /// What holds after the newest frame.
     pub fn veil(&self) -> &Veil {
@@ -64,24 +64,20 @@ impl ReplayedVeil {
     /// Reads what [`ReplayedVeil::to_json`] gives. O(n log n) in the facets.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], with the path.
+    /// [`ErrorKind::Version`] for another version; [`ErrorKind::Shape`], with the path.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "a veil")?;
         let facets = fields.array("facets")?.unwrap_or_default();
         let tags = fields.strings("tags")?.unwrap_or_default();
         let last = fields.u64("lastFrame")?.map(FrameSeq::new);
         let version = fields.u64("version")?;
-        if let Some(other) = version.filter(|version| *version != Self::VERSION) {
-            let message = format!("expected a veil of version {}, found {other}", Self::VERSION);
+        if version != Some(Self::VERSION) {
+            let found = version.map_or_else(|| "none".to_owned(), |found| found.to_string());
+            let message = format!("expected a veil of version {}, found {found}", Self::VERSION);
             return Err(Error::new(ErrorKind::Version, message).under("version"));
         }
         let facet = |(index, value)| {
-            let mut facet =
-                Facet::from_json(value).map_err(|error| error.under(index).under("facets"))?;
-            if version.is_none() && is_imported(&facet) {
-                convert_origin(&mut facet);
-            }
-            Ok::<_, Error>(facet)
+            Facet::from_json(value).map_err(|error| error.under(index).under("facets"))
         };
         let ops = facets.into_iter().enumerate().map(|at| Ok(FacetOp::add(facet(at)?)));
         let mut frame = Frame::new(0, Source::System);
@@ -101,13 +97,6 @@ impl ReplayedVeil {
             _ => Ok(()),
         }
     }
-}
-
-/// Whether a facet, or one inside of it, has the attribute that imports wrote: an object.
-fn is_imported(facet: &Facet) -> bool {
-    let origin = facet.attributes.get("origin");
-    origin.is_some_and(|origin| origin.as_object().is_some())
-        || facet.children.iter().any(is_imported)
 }
 
 impl Serialize for ReplayedVeil {

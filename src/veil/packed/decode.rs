@@ -169,9 +169,7 @@ impl<'b> Decoder<'b> {
             facet.part = Some(Box::new(self.part(chunk)?));
         }
         if has(has::REST) {
-            let mut rest = self.object()?;
-            // What has no part here was not written before parts were typed.
-            rest.insert("part".to_owned(), Value::Null);
+            let rest = self.object()?;
             let rest = Facet::from_json(rest.into()).ok()?;
             let Facet { id, facet_type, content, part, display_name, .. } = facet;
             facet = Facet { id, facet_type, content, part, display_name, ..rest };

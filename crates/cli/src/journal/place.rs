@@ -77,6 +77,17 @@ fn is_address(journal: &str) -> bool {
     })
 }
 
+/// Asks the journal, and waits for the answer.
+macro_rules! ask {
+    ($opened:ident.$method:ident($($with:expr),*)) => {
+        match $opened {
+            Opened::Directory(directory) => directory.journal.$method($($with),*),
+            #[cfg(feature = "nats")]
+            Opened::Nats(runtime, journal) => runtime.block_on(journal.$method($($with),*)),
+        }
+    };
+}
+
 impl Opened {
     /// Opens a journal.
     pub(crate) fn open(place: &Place, access: Access) -> Outcome<Self> {
@@ -134,19 +145,11 @@ impl Opened {
     }
 
     pub(crate) fn sessions(&mut self) -> Result<Vec<SessionName>> {
-        match self {
-            Self::Directory(directory) => directory.journal.sessions(),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.sessions()),
-        }
+        ask!(self.sessions())
     }
 
     pub(crate) fn status(&mut self, session: &SessionName) -> Result<SessionStatus> {
-        match self {
-            Self::Directory(directory) => directory.journal.status(session),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.status(session)),
-        }
+        ask!(self.status(session))
     }
 
     /// What there is of a session.
@@ -161,11 +164,7 @@ impl Opened {
         first: u64,
         most: usize,
     ) -> Result<Vec<Event>> {
-        match self {
-            Self::Directory(directory) => directory.journal.read(session, first, most),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.read(session, first, most)),
-        }
+        ask!(self.read(session, first, most))
     }
 
     pub(crate) fn append(
@@ -175,22 +174,11 @@ impl Opened {
         event: NewEvent,
         now: Millis,
     ) -> Result<AppendReceipt> {
-        match self {
-            Self::Directory(directory) => directory.journal.append(session, expected, event, now),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => {
-                runtime.block_on(journal.append(session, expected, event, now))
-            }
-        }
+        ask!(self.append(session, expected, event, now))
     }
 
     pub(crate) fn load<S: Replay>(&mut self, session: &SessionName) -> Outcome<LoadedState<S>> {
-        let loaded = match self {
-            Self::Directory(directory) => directory.journal.load(session),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.load(session)),
-        };
-        loaded.map_err(|error| self.advised(session, error))
+        ask!(self.load(session)).map_err(|error| self.advised(session, error))
     }
 
     /// Whether the log of a session was seen to have lost its end.
@@ -213,22 +201,14 @@ impl Opened {
         session: &SessionName,
         now: Millis,
     ) -> Result<LoadedState<S>> {
-        match self {
-            Self::Directory(directory) => directory.journal.accept_loss(session, now),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.accept_loss(session, now)),
-        }
+        ask!(self.accept_loss(session, now))
     }
 
     pub(crate) fn read_snapshot<S: Replay>(
         &mut self,
         session: &SessionName,
     ) -> Result<Option<Snapshot<S>>> {
-        match self {
-            Self::Directory(directory) => directory.journal.read_snapshot(session),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.read_snapshot(session)),
-        }
+        ask!(self.read_snapshot(session))
     }
 
     pub(crate) fn write_snapshot<S: Replay>(
@@ -238,15 +218,7 @@ impl Opened {
         after: u64,
         now: Millis,
     ) -> Result<SnapshotInfo> {
-        match self {
-            Self::Directory(directory) => {
-                directory.journal.write_snapshot(session, state, after, now)
-            }
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => {
-                runtime.block_on(journal.write_snapshot(session, state, after, now))
-            }
-        }
+        ask!(self.write_snapshot(session, state, after, now))
     }
 
     /// Goes on with a session that lost its end; what that was, if it did.
@@ -273,11 +245,7 @@ impl Opened {
     }
 
     pub(crate) fn delete(&mut self, session: &SessionName) -> Result<()> {
-        match self {
-            Self::Directory(directory) => directory.journal.delete(session),
-            #[cfg(feature = "nats")]
-            Self::Nats(runtime, journal) => runtime.block_on(journal.delete(session)),
-        }
+        ask!(self.delete(session))
     }
 }
 

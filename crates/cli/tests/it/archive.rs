@@ -91,28 +91,6 @@ fn every_command_says_of_an_archive_what_it_says_of_the_files() {
 }
 
 #[test]
-fn an_archive_from_before_parts_were_typed_answers_like_its_file() {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let file = format!("{own}/tests/fixtures/untyped/messages.jsonl");
-    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/archive-untyped");
-    for question in [
-        &["frames"][..],
-        &["render"],
-        &["render", "--as", "messages"],
-        &["render", "--as", "messages", "--format", "native"],
-        &["compress", "--budget", "100"],
-        &["compress", "--budget", "100", "--as", "anthropic"],
-        &["trace", "--text", "no such berth", "--json"],
-    ] {
-        let (expected, found) =
-            (run(&[question, &[&file]].concat()), run(&[question, &[archive]].concat()));
-        assert_eq!(found.code, expected.code, "{question:?}: {}", found.err);
-        assert!(!found.out.is_empty(), "{question:?}: {}", found.err);
-        assert_eq!(found.out, expected.out, "{question:?}");
-    }
-}
-
-#[test]
 fn a_part_of_an_archive_ends_with_what_the_model_saw_then() {
     let scratch = Scratch::new();
     let archive = scratch.archive("sessions", &[SESSIONS]);

@@ -147,8 +147,8 @@ fn what_cannot_be_calibrated_is_said_and_nothing_is_counted() {
     let written = fs::read_to_string(&file).unwrap();
     fs::write(&file, written.replacen("\"slope\":1", "\"slope\":7", 1)).unwrap();
     check(&["stats", &short, "--tokenizer", &by(&file)], &["/models/0/slope", "claude.json"]);
-    fs::write(&file, "{\"calibration\":1}").unwrap();
-    check(&["stats", &short, "--tokenizer", &by(&file)], &["expected version 2"]);
+    fs::write(&file, "{\"calibration\":2}").unwrap();
+    check(&["stats", &short, "--tokenizer", &by(&file)], &["expected version 1"]);
     let other = at("notes.txt");
     fs::write(&other, "precious").unwrap();
     check(&["stats", &session, "--calibrate", &other], &["found another", "notes.txt"]);

@@ -29,7 +29,7 @@ fn frames() -> String {
     };
     let event = |id: &str| json!({ "id": name(id), "type": "event", "displayName": "ask", "content": format!("Please {HOSTILE} now.\nAnd {}", "more ".repeat(60)) });
     let odd = json!({ "id": name("odd"), "type": name("type"), "content": HOSTILE });
-    let call = json!({ "id": name("call"), "type": "action", "content": "", "state": { "toolName": name("tool"), "parameters": { name("key"): name("value") } } });
+    let call = json!({ "id": name("call"), "type": "action", "content": "", "part": { "kind": "call", "name": name("tool"), "parameters": { name("key"): name("value") } } });
     let sky =
         json!({ "id": name("sky"), "type": "ambient", "displayName": "sky", "content": HOSTILE });
     let lines = [

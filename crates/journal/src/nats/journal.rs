@@ -18,7 +18,7 @@ use crate::{
     Millis, NewEvent, RecordOutcome, Replay, Result, Retries, SessionName, SessionStatus, Snapshot,
     SnapshotInfo, SnapshotPolicy,
     append::{Entry, Group, StoredEvent},
-    face::{self, EventJournal, Steps, sealed},
+    face::{self, Steps},
     fetch::DeleteLogic,
     machine::{Logic, RetriedRequest},
     request::{Failure, Machine, Request, Response, Step},
@@ -395,94 +395,5 @@ impl Steps for &NatsJournal {
         for passed in &report.skipped_snapshots {
             tracing::warn!(%session, "passed over {passed}");
         }
-    }
-}
-
-impl sealed::Sealed for NatsJournal {}
-
-impl EventJournal for NatsJournal {
-    async fn append(
-        &mut self,
-        session: &SessionName,
-        expected: Expected,
-        event: NewEvent,
-        now: Millis,
-    ) -> Result<AppendReceipt> {
-        NatsJournal::append(self, session, expected, event, now).await
-    }
-
-    async fn read(&mut self, session: &SessionName, first: u64, most: usize) -> Result<Vec<Event>> {
-        NatsJournal::read(self, session, first, most).await
-    }
-
-    async fn write_snapshot<S: Replay + Sync>(
-        &mut self,
-        session: &SessionName,
-        state: &S,
-        after_sequence: u64,
-        now: Millis,
-    ) -> Result<SnapshotInfo> {
-        NatsJournal::write_snapshot(self, session, state, after_sequence, now).await
-    }
-
-    async fn read_snapshot<S: Replay + Send>(
-        &mut self,
-        session: &SessionName,
-    ) -> Result<Option<Snapshot<S>>> {
-        NatsJournal::read_snapshot(self, session).await
-    }
-
-    async fn load<S: Replay + Send>(&mut self, session: &SessionName) -> Result<LoadedState<S>> {
-        NatsJournal::load(self, session).await
-    }
-
-    async fn accept_loss<S: Replay + Send + Sync>(
-        &mut self,
-        session: &SessionName,
-        now: Millis,
-    ) -> Result<LoadedState<S>> {
-        NatsJournal::accept_loss(self, session, now).await
-    }
-
-    async fn live<S: Replay + Send>(
-        &mut self,
-        session: &SessionName,
-        policy: SnapshotPolicy,
-    ) -> Result<(LiveState<S>, LoadReport)> {
-        NatsJournal::live(self, session, policy).await
-    }
-
-    async fn record<S: Replay<Event: Sync> + Send + Sync>(
-        &mut self,
-        live: &mut LiveState<S>,
-        id: EventId,
-        event: &S::Event,
-        now: Millis,
-    ) -> Result<RecordOutcome> {
-        NatsJournal::record(self, live, id, event, now).await
-    }
-
-    async fn snapshot<S: Replay + Send + Sync>(
-        &mut self,
-        live: &mut LiveState<S>,
-        now: Millis,
-    ) -> Result<SnapshotInfo> {
-        NatsJournal::snapshot(self, live, now).await
-    }
-
-    async fn catch_up<S: Replay + Send + Sync>(&mut self, live: &mut LiveState<S>) -> Result<u64> {
-        NatsJournal::catch_up(self, live).await
-    }
-
-    async fn status(&mut self, session: &SessionName) -> Result<SessionStatus> {
-        NatsJournal::status(self, session).await
-    }
-
-    async fn sessions(&mut self) -> Result<Vec<SessionName>> {
-        NatsJournal::sessions(self).await
-    }
-
-    async fn delete(&mut self, session: &SessionName) -> Result<()> {
-        NatsJournal::delete(self, session).await
     }
 }

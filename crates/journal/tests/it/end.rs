@@ -11,7 +11,7 @@ use afterimage_log::{
     Files, HighWater, Holder,
     testing::{Fault, MemoryFiles, UnsyncedBytes},
 };
-use journal_work::{Work, event, forget, name, note, state_of};
+use journal_work::{Work, event, name, note, state_of};
 
 const NOW: Millis = Millis::new(7);
 const EVENTS: &str = "journal/s-a.events.rec";
@@ -149,58 +149,6 @@ fn a_log_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
     drop(journal);
     files.put(MARK, mark);
     refused(&files, 9, "event 6 is not the one that was acknowledged");
-}
-
-#[test]
-fn a_journal_without_a_mark_is_read_and_gets_one_with_its_next_event() {
-    let files = journal(6);
-    forget(&files, EVENTS);
-    let cut_off = files.crash(UnsyncedBytes::Kept, true);
-    cut(&cut_off, 3);
-    assert_eq!(open(&cut_off).load::<Work>(&name("a")).unwrap().sequence, 3);
-    let mut journal = open(&files);
-    assert_eq!(journal.load::<Work>(&name("a")).unwrap().sequence, 6);
-    assert!(files.bytes(MARK).is_none());
-    assert_eq!(append(&mut journal, 6).unwrap(), 7);
-    drop(journal);
-    assert_eq!(remembered(&files), 7);
-    cut(&files, 3);
-    refused(&files, 3, "events 4 to 7 were acknowledged and are missing");
-}
-
-#[test]
-fn a_journal_that_got_its_mark_later_takes_no_event_once_the_mark_is_gone() {
-    let files = journal(6);
-    forget(&files, EVENTS);
-    append(&mut open(&files), 6).unwrap();
-    files.remove(Path::new(MARK)).unwrap();
-    refused(&files, 7, "how far the log was acknowledged is not known: the file is missing");
-}
-
-#[test]
-fn a_journal_that_gets_its_mark_is_sound_wherever_the_append_is_broken_off() {
-    let begun = || {
-        let files = journal(3);
-        forget(&files, EVENTS);
-        files
-    };
-    let clean = begun();
-    let start = clean.operations();
-    append(&mut open(&clean), 3).unwrap();
-    for operation in start..clean.operations() {
-        for (unsynced, keeps_names) in
-            [(UnsyncedBytes::Lost, false), (UnsyncedBytes::Lost, true), (UnsyncedBytes::Kept, true)]
-        {
-            let files = begun();
-            files.fault_at(operation, Fault::Crash);
-            let (options, holder) = (JournalOptions::default(), Holder::new("test"));
-            let opened = Journal::open_on(Arc::new(files.clone()), "journal", &holder, options);
-            let _ = opened.map(|mut journal| append(&mut journal, 3));
-            let after = files.crash(unsynced, keeps_names);
-            let there = append(&mut open(&after), 50).unwrap();
-            assert!(there == 4 || there == 5, "{operation}, {unsynced:?}: {there}");
-        }
-    }
 }
 
 #[test]

@@ -89,62 +89,20 @@ fn the_table_of_the_specification_is_taken_over_with_its_data() {
     }
 }
 
-/// What the program of version 2 said of its database.
-const OF_VERSION_2: &str = "## Current Game State
-
-**Account:** Ada
-**Last Updated:** just now
-
-### Status (get_status - 3 ticks ago)
-
-- Stale since travel (1 tick ago): location. Call get_status.
-- Credits: 5,250 (just now)
-- Location: Sol > Earth
-
-### Map (get_map - 2 ticks ago)
-
-- 2 systems cached
-- Use get_map to refresh full galaxy data
-
-**Note:** Call get_notifications to see events since last update.
-";
-
 #[test]
-fn a_database_without_checksums_is_taken_over_with_its_data() {
+fn a_database_of_the_specification_is_read_where_it_cannot_be_written() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("state.db");
-    fs::copy(fixture("version-2.db"), &path).unwrap();
-    for _ in 0..2 {
-        let observations = open(&path);
-        let seen = observations.summary("Ada", Moment::default(), 500).unwrap();
-        assert_eq!(seen.text(), OF_VERSION_2);
-        assert_eq!(observations.accounts().unwrap().len(), 2);
-        assert_eq!(observations.figures().unwrap().len(), 5);
-        let map = observations.infos("Ada").unwrap().swap_remove(0);
-        assert_eq!((map.name.as_str(), map.since), ("get_map", map.seen));
-        SqliteStore::open(&path).unwrap().check().unwrap();
-    }
-}
-
-#[test]
-fn a_database_of_an_older_version_is_read_where_it_cannot_be_written() {
-    let scratch = tempfile::tempdir().unwrap();
-    for (name, account, line) in [
-        ("version-2.db", "Ada", "- Credits: 5,250 (just now)\n"),
-        ("specification.db", "Ada", "- Credits: 1,200\n"),
-    ] {
-        let path = scratch.path().join(name);
-        fs::copy(fixture(name), &path).unwrap();
-        let before = fs::read(&path).unwrap();
-        let observations = Observations::open_read_only(&path, spacemolt()).unwrap();
-        let seen = observations.summary(account, Moment::default(), 500).unwrap();
-        assert!(seen.text().contains(line), "{name}: {}", seen.text());
-        // What would be kept in memory alone is refused.
-        let error = observations.login("agent-1", account, tick(1)).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
-        assert!(error.message().starts_with("the database cannot be written"), "{error}");
-        assert!(fs::read(&path).unwrap() == before, "the file has changed");
-    }
+    let path = scratch.path().join("specification.db");
+    fs::copy(fixture("specification.db"), &path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let observations = Observations::open_read_only(&path, spacemolt()).unwrap();
+    let seen = observations.summary("Ada", Moment::default(), 500).unwrap();
+    assert!(seen.text().contains("- Credits: 1,200\n"), "{}", seen.text());
+    // What would be kept in memory alone is refused.
+    let error = observations.login("agent-1", "Ada", tick(1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.message().starts_with("the database cannot be written"), "{error}");
+    assert!(fs::read(&path).unwrap() == before, "the file has changed");
 }
 
 /// A folder that nobody can write, where the system can be told so: `root` may write anything.
@@ -204,17 +162,17 @@ fn refused(path: &Path, kind: ErrorKind) -> Error {
 }
 
 #[test]
-fn a_database_of_a_newer_version_is_refused() {
+fn a_database_of_another_version_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("state.db");
     drop(open(&path));
     // The version stands at this place of a database's header.
     let mut bytes = fs::read(&path).unwrap();
-    assert_eq!(bytes[60..64], 3_u32.to_be_bytes());
-    bytes[60..64].copy_from_slice(&4_u32.to_be_bytes());
+    assert_eq!(bytes[60..64], 1_u32.to_be_bytes());
+    bytes[60..64].copy_from_slice(&2_u32.to_be_bytes());
     fs::write(&path, bytes).unwrap();
     let error = refused(&path, ErrorKind::Version);
-    assert_eq!(error.message(), "a database of version 4; versions up to 3 are known");
+    assert_eq!(error.message(), "expected a database of version 1, found 2");
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl SessionDir {
             }
         };
         let first = past.slots.len() as u64 + 1;
-        let remembered = SessionMark::read(&*files, directory, &meta);
+        let remembered = SessionMark::read(&*files, directory);
         let turns = blocks::read(&*files, directory, first)?;
         let lost = remembered.lost_end(directory, first, &turns);
         found.turns = (past.slots.len() + turns.slots.len()) as u64;

@@ -42,8 +42,7 @@ pub struct SessionDir {
     pub(super) shelf: Arc<Shelf>,
     /// The file that is appended to; none until the first turn of its fifty.
     pub(super) writer: Option<LineWriter>,
-    /// How far the turns were acknowledged; none for reading, and of a session that remembers nothing
-    /// yet.
+    /// How far the turns were acknowledged; none for reading.
     pub(super) mark: Option<Arc<HighWater>>,
     pub(super) durability: Durability,
     pub(super) durable: u64,
@@ -96,10 +95,8 @@ impl SessionDir {
             config,
             targets,
             parent: None,
-            has_mark: true,
             extra: crate::json::Object::new(),
             config_extra: crate::json::Object::new(),
-            version: SessionMeta::VERSION,
         };
         Self::found(files, directory, &options, meta, timeline, None)
     }
@@ -436,14 +433,11 @@ impl SessionDir {
             directory: self.directory.clone(),
             session_id: self.meta.session_id.clone(),
             turn: at,
-            extra: crate::json::Object::new(),
         };
         let meta = SessionMeta {
             session_id,
             created_at: iso8601(options.now),
             parent: Some(family::seen_from(&*files, directory, parent)?),
-            has_mark: true,
-            version: SessionMeta::VERSION,
             ..self.meta.clone()
         };
         let parent = Some((Arc::clone(&self.shelf), at));

@@ -1,13 +1,11 @@
 //! How far a session was acknowledged, remembered apart from its turns.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use super::{
     blocks::Turns,
     dir::SessionDir,
-    layout::{ACKNOWLEDGED, META, TURNS},
-    meta::SessionMeta,
-    sealed,
+    layout::{ACKNOWLEDGED, TURNS},
 };
 use crate::{
     Error, Result,
@@ -17,13 +15,11 @@ use crate::{
 /// What is remembered of a session. Read before the turns: a writer syncs them first.
 pub(super) struct SessionMark {
     mark: log::Result<Option<FoundMark>>,
-    must_be_there: bool,
 }
 
 impl SessionMark {
-    pub(super) fn read(files: &dyn Files, directory: &Path, meta: &SessionMeta) -> Self {
-        let mark = HighWater::read(files, directory.join(ACKNOWLEDGED));
-        Self { mark, must_be_there: meta.has_mark }
+    pub(super) fn read(files: &dyn Files, directory: &Path) -> Self {
+        Self { mark: HighWater::read(files, directory.join(ACKNOWLEDGED)) }
     }
 
     /// The last turn that was acknowledged, as far as that is known.
@@ -44,7 +40,7 @@ impl SessionMark {
             u32::from_str_radix(turns.crcs.get(usize::try_from(index).ok()?)?, 16).ok()
         };
         let (log, path) = (directory.join(TURNS), directory.join(ACKNOWLEDGED));
-        LostEnd::find((&log, &path), "turn", &self.mark, self.must_be_there, turns.last, check)
+        LostEnd::find((&log, &path), "turn", &self.mark, true, turns.last, check)
     }
 }
 
@@ -55,28 +51,17 @@ pub(super) fn mark(turn: u64, crc: Option<&str>) -> LogMark {
 }
 
 impl SessionDir {
-    /// Remembers that the turns up to this one are durable, before anybody is told. A session of a
-    /// program that remembered nothing gets its mark here.
+    /// Remembers that the turns up to this one are durable, before anybody is told.
     pub(super) fn remember(&mut self, turn: u64) -> Result<()> {
         let mark = mark(turn, self.shelf.crc(turn).as_deref());
-        let remembered = match &self.mark {
-            Some(high_water) => high_water.raise(mark).map_err(Error::from),
-            None => self.begin_mark(mark),
-        };
+        // There is none for reading alone.
+        let Some(high_water) = &self.mark else { return Ok(()) };
+        let remembered = high_water.raise(mark).map_err(Error::from);
         if remembered.is_err()
             && let Some(writer) = &mut self.writer
         {
             writer.poison();
         }
         remembered
-    }
-
-    fn begin_mark(&mut self, mark: LogMark) -> Result<()> {
-        let path = self.directory.join(ACKNOWLEDGED);
-        let high_water = HighWater::create(&*self.files, path, mark)?;
-        self.meta.has_mark = true;
-        sealed::write(&*self.files, &self.directory.join(META), &self.meta.to_json())?;
-        self.mark = Some(Arc::new(high_water));
-        Ok(())
     }
 }

@@ -41,13 +41,9 @@ fn utf8(parent: Parent) -> Result<Parent> {
 }
 
 /// Where the parent of a branch may be, the likeliest place first.
-pub(super) fn places(directory: &Path, meta: &SessionMeta, parent: &Parent) -> Vec<PathBuf> {
+pub(super) fn places(directory: &Path, parent: &Parent) -> Vec<PathBuf> {
     let named = &parent.directory;
     let mut places = vec![joined(directory, named), cleaned(directory, named)];
-    if meta.version < 2 {
-        // As whoever made the branch named it, from where that was.
-        places.insert(0, named.clone());
-    }
     // Both may have moved together.
     places.extend(named.file_name().map(|name| directory.join("..").join(name)));
     places

@@ -8,10 +8,7 @@ use crate::{
 };
 
 const FORMAT: &str = "afterimage session";
-const VERSION: u64 = 2;
-/// The first version that is read. It wrote a batch size that nothing obeyed, and the directory of
-/// a parent as its writer named it.
-const FIRST_VERSION: u64 = 1;
+const VERSION: u64 = 1;
 
 /// What `session.meta.json` says of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,15 +23,10 @@ pub struct SessionMeta {
     pub targets: Targets,
     /// Whose past it shares, if it is a branch.
     pub parent: Option<Parent>,
-    /// Whether how far the session was acknowledged is remembered beside its turns, in a file that
-    /// must be there then. Programs before that did not.
-    pub has_mark: bool,
     /// Members that are not known here.
     pub extra: Object,
     /// Members of the configuration that are not known here.
     pub(super) config_extra: Object,
-    /// The version of the file that says it.
-    pub(super) version: u64,
 }
 
 /// The session whose first turns are a branch's, too.
@@ -46,14 +38,9 @@ pub struct Parent {
     pub session_id: String,
     /// The last turn that both have.
     pub turn: u64,
-    /// Members that are not known here.
-    pub extra: Object,
 }
 
 impl SessionMeta {
-    /// The version that is written.
-    pub(super) const VERSION: u64 = VERSION;
-
     pub(super) fn to_json(&self) -> Value {
         let mut object = Object::new();
         object.put("format", FORMAT);
@@ -73,11 +60,9 @@ impl SessionMeta {
                 object.put("directory", parent.directory.to_string_lossy().into_owned());
                 object.put("sessionId", parent.session_id.as_str());
                 object.put("turn", parent.turn);
-                object.put_unknown(&parent.extra);
                 Value::Object(object)
             }),
         );
-        object.put_some("acknowledged", self.has_mark.then_some(true));
         object.put_unknown(&self.extra);
         Value::Object(object)
     }
@@ -104,10 +89,8 @@ impl SessionMeta {
         let mut fields = Fields::of(value, "a session")?;
         drop(fields.take("format"));
         let version = fields.u64("formatVersion")?.unwrap_or_default();
-        if !(FIRST_VERSION..=VERSION).contains(&version) {
-            let message = format!(
-                "expected a session of version {FIRST_VERSION} to {VERSION}, found {version}"
-            );
+        if version != VERSION {
+            let message = format!("expected a session of version {VERSION}, found {version}");
             return Err(Error::new(ErrorKind::Version, message).under("formatVersion"));
         }
         let parent = |value| {
@@ -117,18 +100,13 @@ impl SessionMeta {
                 directory: Fields::required(directory, "directory", "a path")?.into(),
                 session_id: fields.string("sessionId")?.unwrap_or_default(),
                 turn: Fields::required(fields.u64("turn")?, "turn", "a turn")?,
-                extra: fields.rest(),
             })
         };
         let config = |value| {
             let mut fields = Fields::of(value, "a configuration")?;
             Ok::<_, Error>((TimelineConfig::take(&mut fields)?, fields.rest()))
         };
-        let (mut config, config_extra) = fields.nested("config", config)?.unwrap_or_default();
-        if version == FIRST_VERSION {
-            // Each turn was durable, whatever it said.
-            config.delta_batch_size = TimelineConfig::default().delta_batch_size;
-        }
+        let (config, config_extra) = fields.nested("config", config)?.unwrap_or_default();
         Ok(Self {
             session_id: Fields::required(fields.string("sessionId")?, "sessionId", "an id")?,
             created_at: fields.string("createdAt")?.unwrap_or_default(),
@@ -137,10 +115,8 @@ impl SessionMeta {
                 .nested("targets", |value| Targets::from_json(&value))?
                 .unwrap_or_default(),
             parent: fields.nested("parent", parent)?,
-            has_mark: fields.bool("acknowledged")?.unwrap_or_default(),
             extra: fields.rest(),
             config_extra,
-            version,
         })
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn past(
             format!("more than {MOST_GENERATIONS} branches of branches, or a circle of them");
         return Err(Error::new(ErrorKind::Limit, message).in_file(directory.join(META)));
     }
-    for place in family::places(directory, meta, parent) {
+    for place in family::places(directory, parent) {
         let files = &within(Arc::clone(files), &place);
         match SessionMeta::read(&**files, &place)? {
             Some(meta) if meta.session_id == parent.session_id => {
@@ -106,7 +106,7 @@ pub(super) fn open(
     let past = past(&files, directory, &meta, 0)?;
     let generations = past.generations;
     let first = past.slots.len() as u64 + 1;
-    let remembered = SessionMark::read(&*files, directory, &meta);
+    let remembered = SessionMark::read(&*files, directory);
     let mut turns = blocks::read(&*files, directory, first)?;
     if !turns.problems.is_empty() {
         return Err(turns.problems.swap_remove(0));

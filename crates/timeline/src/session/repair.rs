@@ -75,7 +75,7 @@ pub fn repair(
     let meta = repair.meta(options)?;
     let past = opening::past(files, directory, &meta, 0)?;
     let first = past.slots.len() as u64 + 1;
-    let remembered = SessionMark::read(&**files, directory, &meta);
+    let remembered = SessionMark::read(&**files, directory);
     let turns = blocks::read(&**files, directory, first)?;
     let lost = remembered.lost_end(directory, first, &turns);
     let shelf = Shelf::new(Arc::clone(files), directory, (first, turns.crcs.clone()), past.shelf)?;
@@ -85,7 +85,7 @@ pub fn repair(
     }
     repair.derived(turns.last)?;
     repair.snapshots(first)?;
-    repair.end(&meta, first)?;
+    repair.end(first)?;
     drop(lock);
     let mut session = SessionDir::open(Arc::clone(files), directory, options.clone())?;
     session.try_write_derived()?;
@@ -128,11 +128,8 @@ impl Repair<'_> {
             config: TimelineConfig::default(),
             targets: Targets::default(),
             parent: None,
-            has_mark: HighWater::read(&**self.files, self.directory.join(ACKNOWLEDGED))
-                .is_ok_and(|found| found.is_some()),
             extra: Object::new(),
             config_extra: Object::new(),
-            version: SessionMeta::VERSION,
         };
         sealed::write(&**self.files, &path, &meta.to_json())?;
         self.done.notes.push(format!("{META} was made anew: its configuration is the default one"));
@@ -351,9 +348,9 @@ impl Repair<'_> {
     }
 
     /// Remembers the turns as they are now, and says what was acknowledged and is accepted as lost.
-    fn end(&mut self, meta: &SessionMeta, first: u64) -> Result<()> {
+    fn end(&mut self, first: u64) -> Result<()> {
         let files = &**self.files;
-        let remembered = SessionMark::read(files, self.directory, meta);
+        let remembered = SessionMark::read(files, self.directory);
         let turns = blocks::read(files, self.directory, first)?;
         let Some(lost) = remembered.lost_end(self.directory, first, &turns) else {
             return Ok(());

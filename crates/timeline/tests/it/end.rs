@@ -120,7 +120,7 @@ fn a_repair_keeps_the_state_of_the_turns_that_it_accepts_as_lost() {
 }
 
 #[test]
-fn a_writer_of_a_session_that_remembered_nothing_keeps_a_state_that_is_ahead_of_the_log() {
+fn a_writer_of_a_session_without_acknowledged_turns_keeps_a_state_that_is_ahead_of_the_log() {
     let files = session(6);
     let before = files.bytes("tale/state/current.json").unwrap();
     forget(&files);
@@ -210,30 +210,9 @@ fn a_mark_whose_last_write_was_broken_off_says_what_it_said_before() {
 }
 
 #[test]
-fn a_session_without_a_mark_is_read_and_gets_one_with_its_next_turn() {
-    let files = session(6);
-    forget(&files);
-    assert!(verify(&files).valid);
-    let cut = files.crash(UnsyncedBytes::Kept, true);
-    lines(&cut, FIRST, 3);
-    let found = verify(&cut);
-    assert!(found.valid && found.turns == 3, "{found:?}");
-    let read = open(&files).unwrap();
-    assert_eq!(read.timeline().last_turn(), 6);
-    drop(read);
-    assert!(files.bytes(MARK).is_none());
-    let mut session = open(&files).unwrap();
-    session.push(turn(7)).unwrap();
-    session.close().unwrap();
-    assert_eq!(remembered(&files), 7);
-    lines(&files, FIRST, 3);
-    refused(&files, "turns 4 to 7 were acknowledged and are missing: the log ends with turn 3");
-}
-
-#[test]
 fn a_session_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
     let files = session(6);
-    let (mark, meta) = (files.bytes(MARK).unwrap(), files.bytes(META).unwrap());
+    let mark = files.bytes(MARK).unwrap();
     forget(&files);
     lines(&files, FIRST, 3);
     let mut session = open(&files).unwrap();
@@ -242,7 +221,6 @@ fn a_session_that_lost_its_end_and_grew_again_is_told_from_one_that_did_not() {
     }
     session.close().unwrap();
     files.put(MARK, mark);
-    files.put(META, meta);
     refused(&files, "turn 6 is not the one that was acknowledged");
     assert_eq!(repaired(&files).accepted, None);
 }

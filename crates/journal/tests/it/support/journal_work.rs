@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use afterimage_journal::{EventId, NewEvent, Replay, Result, SessionName, refused};
-use afterimage_log::{FileKind, Files, RecordFile, RecordWriter};
+use afterimage_log::{Files, HighWater, LogMark};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -170,19 +170,8 @@ pub(crate) fn moves() -> impl Strategy<Value = Vec<Move>> {
     proptest::collection::vec(one, 0..60)
 }
 
-/// Writes a log anew as a program did that did not remember how far it went.
-pub(crate) fn forget<F: Files + Clone + 'static>(files: &F, log: impl AsRef<Path>) {
-    let (log, kind) = (log.as_ref(), FileKind::new(*b"aievent\0", 1));
-    let records = RecordFile::open(files, log, kind).unwrap();
-    let found = records.survey().unwrap().records;
-    let payloads: Vec<_> =
-        found.iter().map(|record| records.read(record.position).unwrap()).collect();
-    files.remove(log).unwrap();
-    files.remove(&log.with_extension("").with_extension("acknowledged")).unwrap();
-    let (mut writer, _) = RecordWriter::open(Arc::new(files.clone()), log, kind).unwrap();
-    for payload in payloads {
-        let text = String::from_utf8(payload).unwrap();
-        writer.append(text.replace(",\"acknowledged\":true", "").as_bytes()).unwrap();
-    }
-    writer.sync().unwrap();
+/// As if nothing of a log had been acknowledged: it may be cut without a loss.
+pub(crate) fn forget(files: &dyn Files, log: impl AsRef<Path>) {
+    let mark = log.as_ref().with_extension("").with_extension("acknowledged");
+    HighWater::create(files, mark, LogMark::default()).unwrap();
 }

@@ -1,11 +1,11 @@
 //! A session that moves from zone to zone, on a disk in memory.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use afterimage_json as json;
 use afterimage_json::Millis;
-use afterimage_log::{Files, line, testing::MemoryFiles};
+use afterimage_log::{HighWater, LogMark, testing::MemoryFiles};
 use afterimage_timeline::{
     Data, Event, TimelineConfig, TurnRecord,
     session::{DirVerification, SessionDir, SessionOptions},
@@ -66,14 +66,9 @@ pub(crate) fn zone(state: &Data) -> String {
 pub(crate) const MARK: &str = "tale/acknowledged";
 pub(crate) const META: &str = "tale/session.meta.json";
 
-/// Makes the session one of a program that did not remember how far it went.
+/// As if nothing of the session had been acknowledged: its log may be cut without a loss.
 pub(crate) fn forget(files: &MemoryFiles) {
-    let meta = String::from_utf8(files.bytes(META).unwrap()).unwrap();
-    let body = line::open(meta.trim_end()).unwrap();
-    let older = body.replace(",\"acknowledged\":true", "");
-    assert_ne!(older, body);
-    files.put(META, line::seal(&older).unwrap() + "\n");
-    files.remove(Path::new(MARK)).unwrap();
+    HighWater::create(files, MARK, LogMark::default()).unwrap();
 }
 
 /// Every file but the lock.
