@@ -1,4 +1,4 @@
-//! What the command line of `afterimage sessions` says.
+//! What `afterimage sessions` takes.
 
 use std::path::PathBuf;
 
