@@ -348,6 +348,29 @@ fn no_circle_of_imports_in_the_program_is_wider_than_the_folder_of_a_command() {
 }
 
 #[test]
+fn nothing_outside_of_the_readers_asks_which_format_it_was() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/cli/src");
+    let of_program = files_under(&program).into_iter().map(|path| {
+        let name = path.strip_prefix(&program).unwrap().to_str().unwrap().replace('\\', "/");
+        (format!("crates/cli/{name}"), fs::read_to_string(&path).unwrap())
+    });
+    let sources = sources().into_iter().filter(|(name, _)| !name.starts_with("transcript/"));
+    let mut asking = Vec::new();
+    for (name, source) in sources.chain(of_program) {
+        for path in paths_in(&source) {
+            let format = path.rsplit_once("TranscriptFormat::").map(|(_, format)| format);
+            // `ALL` and functions are for everybody.
+            let is_variant = format
+                .is_some_and(|format| format.starts_with(char::is_uppercase) && format != "ALL");
+            if is_variant {
+                asking.push(format!("{name}: {path}"));
+            }
+        }
+    }
+    assert!(asking.is_empty(), "a column of the table of formats is missing: {asking:?}");
+}
+
+#[test]
 fn the_layers_have_no_circle() {
     let above: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
     assert_eq!(above.len(), LAYERS.len(), "a module is named twice");
