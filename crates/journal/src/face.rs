@@ -8,9 +8,8 @@ use std::{
 };
 
 use super::{
-    Event, EventId, JournalOptions, LiveState, LoadReport, LoadedState,
-    RecordOutcome, Replay, Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo,
-    SnapshotPolicy,
+    Event, EventId, JournalOptions, LiveState, LoadReport, LoadedState, RecordOutcome, Replay,
+    Retries, SessionName, SessionStatus, Snapshot, SnapshotInfo, SnapshotPolicy,
     append::{Entry, StoredEvent},
     fetch::FetchLogic,
     load::LoadLogic,
