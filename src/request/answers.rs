@@ -71,20 +71,22 @@ impl Answers {
 
     /// Whether both this and the answer that goes on have an id, and not the same.
     pub(super) fn is_other_response(&self, report: &Report) -> bool {
-        let ids = self.response.as_deref().zip(report.response());
-        ids.is_some_and(|(own, next)| own != next)
+        self.is_same_response(report) == Some(false)
+    }
+
+    /// Whether the ids of both are the same; `None` where one of them has none.
+    fn is_same_response(&self, report: &Report) -> Option<bool> {
+        let (own, next) = self.response.as_deref().zip(report.response())?;
+        Some(own == next)
     }
 
     /// Whether what the agent says belongs to the answer before it: its response is the same, or,
     /// where one of them has no id, its usage.
     fn goes_on(&self, report: &Report) -> bool {
-        let is_same = match (self.response.as_deref(), report.response()) {
-            (Some(own), Some(next)) => own == next,
-            _ => {
-                let usage = &report.said.usage;
-                self.usage.is_none() || usage.is_none() || self.usage == *usage
-            }
-        };
+        let is_same = self.is_same_response(report).unwrap_or_else(|| {
+            let next = &report.said.usage;
+            self.usage.is_none() || next.is_none() || self.usage == *next
+        });
         self.is_answering && is_same
     }
 }

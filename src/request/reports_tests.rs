@@ -54,3 +54,20 @@ fn adjacent_answers_that_cost_the_same_are_one_only_by_their_response() {
     check(&["Go", "- 5 First.", "- 5 Second.", "- 6 Third."], "5 6 |");
     check(&["Go", "- 5", "- 5 Second."], "5 |");
 }
+
+#[test]
+fn items_with_ids_of_their_own_are_one_answer_whether_or_not_its_usage_names_a_cache() {
+    for cached in ["", r#""cached_input_tokens":4,"#] {
+        let text = format!(
+            r#"{{"type":"session_meta","payload":{{"id":"s"}}}}
+{{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"Go"}}]}}}}
+{{"type":"response_item","payload":{{"type":"reasoning","id":"i1","summary":[{{"type":"summary_text","text":"Hm"}}]}}}}
+{{"type":"response_item","payload":{{"type":"message","id":"i2","role":"assistant","content":[{{"type":"output_text","text":"Yes"}}]}}}}
+{{"type":"event_msg","payload":{{"type":"token_count","info":{{"last_token_usage":{{"input_tokens":9,{cached}"output_tokens":2}}}}}}}}"#
+        );
+        let transcript = Transcript::new(text.as_bytes()).unwrap();
+        let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
+        let inputs = recording.reported().map(|of| of.usage.and_then(|usage| usage.input));
+        assert_eq!(inputs.collect::<Vec<_>>(), [Some(9)], "{cached}");
+    }
+}

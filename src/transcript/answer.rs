@@ -19,7 +19,7 @@ pub(super) fn of_message(message: &Object) -> ModelAnswer {
 pub(super) fn of_response(response: &Object) -> ModelAnswer {
     let text = |key: &str| response.get(key).and_then(Value::as_str).map(Box::from);
     let usage = response.get("usage").and_then(Usage::of);
-    let id = text("id").filter(|id: &Box<str>| !id.is_empty() && usage.is_some());
+    let id = text("id").filter(|id| **id != *"" && usage.is_some());
     let stop = ["stop_reason", "stopReason", "finish_reason"].into_iter().find_map(text);
     let id = id.map(AnswerId::Response);
     ModelAnswer { model: text("model"), usage, stop, id, ..ModelAnswer::default() }

@@ -221,7 +221,7 @@ impl KimiReader {
         if is_sum || record.get("usage").is_none_or(|usage| usage.as_object().is_none()) {
             return sink.skip("usage.record");
         }
-        self.reported = answer::of_response(&record);
+        self.reported = answer::of_response(record);
     }
 
     /// The settings, and the profile, may hold the system prompt.
