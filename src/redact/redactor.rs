@@ -396,15 +396,13 @@ impl RedactionRules {
                 holds
             });
             from = next_char(rest, whole.start());
-            match secret.filter(|(_, rule, ..)| rule.structure.is_none()) {
-                Some((number, .., span)) => {
-                    found.push((here(&span), number));
-                    (begin, from) = (begin + span.end, 0);
-                }
-                None => {
-                    let inside = first.filter(|(skips, _)| *skips);
-                    from = from.max(inside.map_or(0, |(_, start)| start));
-                }
+            let secret = secret.filter(|(_, rule, ..)| rule.structure.is_none());
+            if let Some((number, .., span)) = secret {
+                found.push((here(&span), number));
+                (begin, from) = (begin + span.end, 0);
+            } else {
+                let inside = first.filter(|(skips, _)| *skips);
+                from = from.max(inside.map_or(0, |(_, start)| start));
             }
         }
         found

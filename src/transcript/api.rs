@@ -22,7 +22,7 @@ const HELPERS: [&str; 6] = [
 ];
 
 /// APIs of models that are not read: the end of a path, what the address holds besides, the name.
-const UNREAD: [(&str, &str, &str); 22] = [
+const UNREAD: [(&str, &str, &str); 25] = [
     (":generateContent", "aiplatform", "Vertex AI"),
     (":streamGenerateContent", "aiplatform", "Vertex AI"),
     (":rawPredict", "", "Vertex AI"),
@@ -45,6 +45,9 @@ const UNREAD: [(&str, &str, &str); 22] = [
     ("/v1/completions", "", "OpenAI Completions"),
     ("/v1/complete", "", "Anthropic Text Completions"),
     ("/generate_stream", "", "Text Generation Inference"),
+    ("/conversations", "mistral", "Mistral Agents"),
+    ("/predictions", "replicate", "Replicate"),
+    ("/completion", "", "llama.cpp"),
 ];
 
 /// Where others serve models of Anthropic's: the end of a path, and what stands before the model.

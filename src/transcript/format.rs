@@ -214,7 +214,7 @@ formats! {
     /// Sessions of Qwen Code.
     QwenCode "qwen-code" by "lines with `uuid` and `sessionId`, and with a list `message.parts`, `systemPayload` or `provenance`":
         never, qwen_code::QwenCodeReader::is_line, qwen_code::QwenCodeReader::default(),
-        Traits { record_ids: &["/uuid"], ..TRANSCRIPT };
+        Traits { may_hold_copies: true, record_ids: &["/uuid"], ..TRANSCRIPT };
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" by "lines of type `user` or `assistant` with `message`, or with `sessionId`, `uuid` or `leafUuid`":
         never, claude_code::ClaudeCodeReader::is_line, claude_code::ClaudeCodeReader::default(),

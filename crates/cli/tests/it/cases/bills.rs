@@ -187,6 +187,31 @@ fn a_forked_session_of_claude_code_counts_its_own_answers() {
 }
 
 #[test]
+fn a_session_of_qwen_code_that_goes_on_from_another_counts_its_own_answers() {
+    let record = |session: &str, number: u64| {
+        let at = |part: u64| format!("2026-06-02T10:0{number}:0{part}.000Z");
+        let common = |uuid: String, part: u64| json!({ "uuid": uuid, "sessionId": session, "timestamp": at(part), "cwd": "/w" });
+        let mut question = common(format!("q{number}"), 0);
+        question["type"] = json!("user");
+        question["message"] = json!({ "role": "user", "parts": [{ "text": "Tide?" }] });
+        let mut answer = common(format!("a{number}"), 5);
+        answer["type"] = json!("assistant");
+        answer["model"] = json!("qwen3");
+        answer["message"] = json!({ "role": "model", "parts": [{ "text": "Low." }] });
+        answer["usageMetadata"] = json!({ "promptTokenCount": 100 * number,
+            "candidatesTokenCount": number, "totalTokenCount": 101 * number });
+        [question, answer]
+    };
+    let session = |name: &str, last: u64| {
+        lines(&(1..=last).flat_map(|number| record(name, number)).collect::<Vec<_>>())
+    };
+    let folder = folder(&[("a.jsonl", session("first", 1)), ("b.jsonl", session("again", 2))]);
+    let expected =
+        [(json!([1, 100, 1]), json!([])), (json!([1, 200, 2]), json!([["first", 100, 1]]))];
+    assert_eq!(counted(folder.path()), expected);
+}
+
+#[test]
 fn an_answer_of_two_files_counts_in_the_one_that_ended_first_whatever_their_order() {
     for names in [["a.jsonl", "b.jsonl", "c.jsonl"], ["c.jsonl", "b.jsonl", "a.jsonl"]] {
         let folder = folder(&[
