@@ -74,12 +74,21 @@ pub(super) fn of_any(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     }
     files.sort();
     files.dedup();
-    let read = |path: PathBuf| Some((read(&path)?, path));
-    let mut found: Vec<NamedBase> = files
-        .into_iter()
-        .filter_map(read)
-        .flat_map(|(text, path)| in_env_file(facts, &path, &text))
-        .collect();
+    let unknown = |origin: String| {
+        ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"].map(|variable| NamedBase {
+            variable: variable.to_owned(),
+            value: None,
+            origin: origin.clone(),
+            is_forced: true,
+        })
+    };
+    let in_file = |path: PathBuf| match read(&path) {
+        Some(text) => in_env_file(facts, &path, &text),
+        None => unknown(format!("{}, which cannot be read here,", path.display())).into(),
+    };
+    let mut found: Vec<NamedBase> = files.into_iter().flat_map(in_file).collect();
+    let loader = scene.loader.as_ref();
+    found.extend(loader.into_iter().flat_map(|loader| unknown(format!("what {loader} loads"))));
     found.extend(in_texts(facts, scene));
     for client in &scene.clients {
         found.extend(of_client(facts, client, scene));
@@ -96,7 +105,8 @@ pub(super) fn in_texts(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     for (origin, text) in &scene.texts {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         for (at, _) in text.match_indices('=') {
-            let before = text.get(..at).unwrap_or_default();
+            // A make file has `:=`, `?=` and blanks before them.
+            let before = text.get(..at).unwrap_or_default().trim_end_matches([' ', '\t', ':', '?']);
             let variable = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
             if facts.provider_of(variable).is_some() {
                 let (variable, origin) = (variable.to_owned(), origin.clone());

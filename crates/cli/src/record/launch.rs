@@ -78,8 +78,11 @@ impl Launch {
             command.env(name, base(route).unwrap_or_default() + end);
         }
         // A proxy would get in clear what is meant for the listener.
-        for name in ["NO_PROXY", "no_proxy"] {
-            command.env(name, without_proxy(std::env::var(name).ok().as_deref()));
+        let [upper, lower] = ["NO_PROXY", "no_proxy"].map(|name| (name, std::env::var(name).ok()));
+        // A program that reads the one that is not set finds the hosts of the other.
+        for (set, other) in [(&upper, &lower), (&lower, &upper)] {
+            let hosts = set.1.as_deref().or(other.1.as_deref());
+            command.env(set.0, without_proxy(hosts));
         }
         let over = self.overlay.map(|overlay| overlay.create(base)).transpose()?;
         if let Some(over) = &over {

@@ -28,6 +28,8 @@ pub(super) struct Scene {
     pub(super) places: Vec<PathBuf>,
     /// Whether something on the way loads variables of its own.
     is_loaded: bool,
+    /// The program on the way that loads variables from files of its own forms.
+    pub(super) loader: Option<String>,
 }
 
 impl Scene {
@@ -73,12 +75,23 @@ impl Scene {
             if let Some(wrapper) = facts.wrapper(program) {
                 self.read(wrapper);
                 self.is_loaded |= wrapper.loads;
-                let behind = self.behind(wrapper, rest)?;
+                if wrapper.loads {
+                    self.loader = Some(program.clone());
+                }
+                let Some(behind) = self.behind(wrapper, rest) else {
+                    // `env -S` holds all of its words in one.
+                    self.set_by(rest);
+                    return None;
+                };
                 self.set_by(words.get(at..at + 1 + behind).unwrap_or_default());
                 at += 1 + behind;
                 continue;
             }
             self.set_by(rest);
+            // A module of Python lies in folders of its names.
+            let module = PathBuf::from(program.replace('.', "/"));
+            self.places.extend(module.parent().map(Path::to_owned));
+            self.places.push(module);
             self.mention(facts, rest);
             self.places.extend(real);
             self.places.extend(path.clone());
@@ -97,6 +110,13 @@ impl Scene {
     ) -> Option<(&'static ClientFacts, Option<usize>)> {
         let commands: Vec<Vec<String>> = simple_commands(&text.1);
         self.texts.push(text);
+        for words in &commands {
+            if let [word, file, ..] = words.as_slice()
+                && matches!(word.as_str(), "." | "source")
+            {
+                self.texts.extend(read(Path::new(file)).map(|text| (file.clone(), text)));
+            }
+        }
         if depth == 0 {
             return None;
         }
@@ -171,11 +191,14 @@ fn is_assignment(word: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A file of text.
+/// A file of text as any loader may take it: with bytes that are no UTF-8, in UTF-16, and with carriage
+/// returns as the only ends of lines.
 pub(super) fn read(path: &Path) -> Option<String> {
     let about = fs::metadata(path).ok()?;
     let is_text = about.is_file() && about.len() <= MOST_TEXT;
-    is_text.then(|| fs::read(path).ok()).flatten().and_then(|text| String::from_utf8(text).ok())
+    let text = is_text.then(|| fs::read(path).ok()).flatten()?;
+    let text = String::from_utf8_lossy(&text).replace('\0', "");
+    Some(text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// The path of a program.
