@@ -85,6 +85,7 @@ const LONGEST: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of a rule's table")]
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that a rule may say")]
 pub(super) struct Rule {
     pub(super) id: String,
     /// Its groups are those of this. That of all expressions would need memory for the groups of all.

@@ -250,7 +250,6 @@ fn cells(text: &str, sign: Option<char>, close: char) -> (Vec<Range<usize>>, usi
     for (at, c) in text.char_indices() {
         match quote {
             Some(end) if c == end && before != '\\' => quote = None,
-            Some(_) => {}
             None if matches!(c, '"' | '\'') && !before.is_alphanumeric() => quote = Some(c),
             None if c == close && depth == 0 => {
                 cells.push(start..at);
@@ -263,7 +262,7 @@ fn cells(text: &str, sign: Option<char>, close: char) -> (Vec<Range<usize>>, usi
             None if close == ')' => {
                 depth = (depth + usize::from(c == '(')).saturating_sub(usize::from(c == ')'));
             }
-            None => {}
+            Some(_) | None => {}
         }
         before = c;
     }
