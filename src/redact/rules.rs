@@ -83,7 +83,6 @@ const LEAST_OF_TOKEN: f64 = 2.5;
 /// The longest text that is a secret without a form of its own.
 const LONGEST: usize = 16 << 10;
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of a rule's table")]
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is something that a rule may say")]
 pub(super) struct Rule {

@@ -125,7 +125,7 @@ impl<'s> Hit<'s> {
             let chunks = find_chunks_by_facet(shown, facet);
             chunks.iter().any(|chunk| chunk.content().contains(text))
         };
-        self.facet_ids.iter().any(|facet| holds(facet))
+        self.facet_ids.iter().any(&holds)
     }
 
     pub(crate) fn to_json(&self) -> Object {
