@@ -39,7 +39,7 @@ impl Recording {
     /// parses the body.
     ///
     /// # Errors
-    /// As [`Recording::request`] and [`Request::value`].
+    /// As [`Recording::request`] and [`Request::value`](crate::request::Request::value).
     pub fn cleared(&self, number: usize) -> Result<Vec<ClearedBlock>> {
         let exchange = number.checked_sub(1).and_then(|at| self.exchanges().get(at));
         let Some(exchange) = exchange.filter(|of| !of.edits.is_empty()) else {
