@@ -84,6 +84,8 @@ pub(super) fn of_any(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     };
     let in_file = |path: PathBuf| match read(&path) {
         Some(text) => in_env_file(facts, &path, &text),
+        // Loaders pass over a folder.
+        None if path.is_dir() => Vec::new(),
         None => unknown(format!("{}, which cannot be read here,", path.display())).into(),
     };
     let mut found: Vec<NamedBase> = files.into_iter().flat_map(in_file).collect();

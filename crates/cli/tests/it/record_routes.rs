@@ -156,10 +156,14 @@ fn what_the_command_line_names_suppresses_the_defaults_of_that_provider() {
 #[test]
 fn an_unknown_command_beside_a_file_that_names_a_base_url_is_refused() {
     let name = "OPENAI_API_BASE=http://127.0.0.1:9/planted\n";
+    let long = format!("#{}\n{name}", "-".repeat(2 << 20));
     for (file, text) in [
         ("work/sub/.env", name),
         ("work/.env.local", "export OPENAI_BASE_URL = 'http://127.0.0.1:9/planted' # mine\r\n"),
         (".env", "AZURE_OPENAI_ENDPOINT: ${HOST}\n"),
+        ("work/.env", "A=1\rOPENAI_API_BASE=http://127.0.0.1:9/planted\r"),
+        ("work/.env", "O\0P\0E\0N\0A\0I\0_\0B\0A\0S\0E\0_\0U\0R\0L\0=\0planted\0"),
+        ("work/.env", long.as_str()),
     ] {
         let user = User::new();
         user.put(file, text);
@@ -207,6 +211,8 @@ fn what_a_command_sets_for_itself_is_refused() {
     let user = User::new();
     user.put("work/other/.env", "OPENAI_API_BASE=http://127.0.0.1:9\n");
     user.put("work/sub/conf/prod.env", "OPENAI_API_BASE=http://127.0.0.1:9\n");
+    user.put("work/sub/vars.sh", "export OPENAI_API_BASE=http://127.0.0.1:9\n");
+    user.put("work/sub/deep/.env", "OPENAI_API_BASE=http://127.0.0.1:9\n");
     user.program(
         "wrapped",
         "#!/bin/sh\nexport OPENAI_API_BASE=http://127.0.0.1:9\nexec aider \"$@\"\n",
@@ -215,6 +221,9 @@ fn what_a_command_sets_for_itself_is_refused() {
         &["env", "OPENAI_API_BASE=http://127.0.0.1:9", "aider"][..],
         &["sh", "-c", "OPENAI_API_BASE=http://127.0.0.1:9 aider"],
         &["docker", "run", "-e", "OPENAI_API_BASE=http://127.0.0.1:9", "image"],
+        &["env", "-S", "OPENAI_API_BASE=http://127.0.0.1:9 aider"],
+        &["sh", "-c", ". ./vars.sh && aider"],
+        &["python3", "-m", "deep.agent"],
         &["wrapped"],
         &["python3", "../other/agent.py", "../other"],
         &["uv", "run", "--env-file", "conf/prod.env", "agent"],
@@ -222,6 +231,19 @@ fn what_a_command_sets_for_itself_is_refused() {
     ] {
         let refusal = user.refusal(&[], command);
         assert!(refusal.contains("OPENAI_API_BASE"), "{command:?}: {refusal}");
+    }
+    // What a loader finds in files of its own forms, nobody knows.
+    let refusal = user.refusal(&[], &["direnv", "exec", ".", "agent"]);
+    assert!(refusal.contains("what direnv loads sets"), "{refusal}");
+}
+
+#[test]
+fn hosts_that_are_reached_without_a_proxy_stay_so_in_either_case_of_letters() {
+    let user = User::new();
+    user.program("hosts", "#!/bin/sh\necho \"$NO_PROXY|$no_proxy\"\n");
+    let both = "corp.test,127.0.0.1,localhost|corp.test,127.0.0.1,localhost\n";
+    for name in ["NO_PROXY", "no_proxy"] {
+        assert_eq!(user.record(&[], &[(name, "corp.test")], &["hosts"]).out, both);
     }
 }
 
