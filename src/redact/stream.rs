@@ -45,11 +45,11 @@ impl StreamForm {
         }
     }
 
-    /// The lines of a stream: where each begins behind its name, what it has, and whether that is
-    /// data. The data of an event that stands on several lines is one, with spaces for what parts
-    /// the lines.
-    fn lines(self, text: &str) -> Vec<(usize, Cow<'_, str>, bool)> {
-        let mut lines: Vec<(usize, Cow<'_, str>, bool)> = Vec::new();
+    /// Hands over the lines of a stream: where each begins behind its name, what it has, and whether
+    /// that is data. The data of an event that stands on several lines is one, with spaces for what
+    /// parts the lines.
+    fn each_line(self, text: &str, mut take: impl FnMut(usize, &str, bool)) {
+        let mut last: Option<(usize, Cow<'_, str>, bool)> = None;
         let mut start = 0;
         let is_end = |c: char| c == '\n' || self == Self::Events && c == '\r';
         for line in text.split_inclusive(is_end) {
@@ -57,7 +57,7 @@ impl StreamForm {
             let data = self.data(line);
             let at = start - data.unwrap_or(line).len();
             let is_more = data.is_some() && self == Self::Events;
-            let before = lines.last_mut().filter(|(_, _, is_data)| *is_data && is_more);
+            let before = last.as_mut().filter(|(_, _, is_data)| *is_data && is_more);
             let begun = before.filter(|(_, data, _)| {
                 let is_begun = data.trim_start().starts_with(['{', '[']);
                 is_begun && data.len() <= LONGEST_BEGUN && walk(data, |_| {}).is_none()
@@ -71,16 +71,21 @@ impl StreamForm {
                 begun.push_str(data);
                 continue;
             }
-            // The other half of a line's end.
-            match lines
-                .last_mut()
-                .filter(|_| line == "\n" && text.get(..at).is_some_and(|text| text.ends_with('\r')))
-            {
+            let is_half = line == "\n" && text.get(..at).is_some_and(|text| text.ends_with('\r'));
+            match last.as_mut().filter(|_| is_half) {
+                // The other half of a line's end.
                 Some((_, last, _)) => last.to_mut().push('\n'),
-                None => lines.push((at, Cow::Borrowed(data.unwrap_or(line)), data.is_some())),
+                None => {
+                    let line = (at, Cow::Borrowed(data.unwrap_or(line)), data.is_some());
+                    if let Some((at, data, is_data)) = last.replace(line) {
+                        take(at, &data, is_data);
+                    }
+                }
             }
         }
-        lines
+        if let Some((at, data, is_data)) = last {
+            take(at, &data, is_data);
+        }
     }
 }
 
@@ -94,19 +99,19 @@ impl Redactor {
     ) -> Cow<'t, str> {
         let mut found = GatheredReplacements::default();
         let mut parts = Parts::default();
-        for (at, data, is_data) in form.lines(text) {
-            let (data, start) = (&*data, at + data.len());
+        form.each_line(text, |at, data, is_data| {
+            let start = at + data.len();
             let is_event = is_data && data.trim_start().starts_with(['{', '[', '"']);
             let is_last = start == text.len() && !data.ends_with(['\n', '\r']);
             if is_cut && is_last && is_data && walk(data, |_| {}).is_none() {
                 // It goes on from pieces before it, and does not say from which.
                 found.secrets.push((at..start, String::new()));
-                continue;
+                return;
             }
             if !is_event || walk(data, |_| {}).is_none() {
                 let whole = self.find(data, place).into_iter();
                 found.secrets.extend(whole.map(|(of, to)| (at + of.start..at + of.end, to)));
-                continue;
+                return;
             }
             let indexes = Indexes::of(data);
             walk(data, |literal| {
@@ -123,7 +128,7 @@ impl Redactor {
                 };
                 parts.add(indexes.key(literal), literal.name, form, (range, said));
             });
-        }
+        });
         self.parts(&parts, is_cut, place, &mut found.secrets);
         let found = found.into_replacements(text);
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }

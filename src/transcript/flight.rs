@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Result,
-    json::{MAX_BYTES, Value, most_unpacked},
+    json::{Value, most_unpacked},
     record::{Exchange, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
 };
 
@@ -134,11 +134,13 @@ impl<'r> Reading<'r> {
         let text = |bytes: &[u8]| text_after(bytes, texts);
         let payload = match coding.filter(|_| !bytes.is_empty()) {
             None => Payload::of_slice(bytes, bytes.len(), text),
-            // What the client packed repeats itself as a conversation does. All together have a limit.
-            Some(coding) => match unpacked(bytes.to_vec(), &coding, MAX_BYTES as u64) {
-                Ok(unpacked) => Payload::of_slice(&unpacked, bytes.len(), text),
-                Err(error) => Payload::Unreadable(error.message().to_owned()),
-            },
+            // What the client packed repeats itself as a conversation does.
+            Some(coding) => {
+                match unpacked(bytes.to_vec(), &coding, most_unpacked(bytes.len()) as u64) {
+                    Ok(unpacked) => Payload::of_slice(&unpacked, bytes.len(), text),
+                    Err(error) => Payload::Unreadable(error.message().to_owned()),
+                }
+            }
         };
         self.limited(payload)
     }

@@ -224,18 +224,56 @@ fn an_exchange_that_still_runs_is_left_out_until_it_has_ended() {
     );
 }
 
+fn deflated(text: &str) -> Vec<u8> {
+    let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+/// Exchanges whose bodies are packed in a coding.
+fn write_packed(folder: &Path, calls: &[(&str, Vec<u8>, Vec<u8>)]) {
+    let (mut writer, _) = RecordingWriter::open_private(folder).unwrap();
+    for (coding, body, answer) in calls {
+        let headers = || vec![("content-encoding".to_owned(), (*coding).to_owned())];
+        let start = Start {
+            path: "/chat/completions".to_owned(),
+            headers: headers(),
+            ..Start::now("POST", "openai")
+        };
+        let id = writer.start(&start).unwrap();
+        writer.request(id, "openai", RequestBody::whole(body)).unwrap();
+        let head = ResponseHead { status: 200, after_ms: 7, headers: headers() };
+        writer.response(id, &head).unwrap();
+        writer.part(id, answer).unwrap();
+        let bytes = answer.len() as u64;
+        writer.end(id, &End { after_ms: 9, bytes, stored: bytes, cut: None }).unwrap();
+    }
+}
+
+#[test]
+fn a_request_unpacks_to_as_much_as_an_answer_may_and_to_no_more() {
+    let scratch = tempfile::tempdir().unwrap();
+    let answer = deflated(&format!("{STREAM}{DONE}"));
+    // Of 128 bytes for each that was sent, and 64 KiB.
+    let (most, more) = ("tide ".repeat(12_000), "tide ".repeat(1 << 18));
+    let calls = [&most, &more].map(|text| {
+        let body = deflated(&request(&[text]));
+        ("deflate", body, answer.clone())
+    });
+    let limit = calls[1].1.len() * 128 + (64 << 10);
+    write_packed(scratch.path(), &calls);
+    let recording = read(scratch.path());
+    let [read, refused] = recording.exchanges() else { panic!("{:?}", recording.exchanges()) };
+    assert_eq!(read.unread, None);
+    let why = format!("expected a body that unpacks to {limit} bytes at most, found more");
+    assert_eq!(refused.unread.as_deref(), Some(&*why));
+}
+
 #[test]
 fn bodies_are_unpacked_by_their_coding() {
     let scratch = tempfile::tempdir().unwrap();
-    let (mut writer, _) = RecordingWriter::open_private(scratch.path()).unwrap();
     let body = request(&["Open?"]);
     let answer = format!("{STREAM}{DONE}");
-    let deflated = |text: &str| {
-        let mut packed =
-            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
-        packed.write_all(text.as_bytes()).unwrap();
-        packed.finish().unwrap()
-    };
     // A block of brotli that is stored as it is: 4 bits of the window and the length, and its end.
     let stored = |text: &str| {
         let length = u32::try_from(text.len() - 1).unwrap() << 4;
@@ -245,26 +283,14 @@ fn bodies_are_unpacked_by_their_coding() {
         bytes.push(3);
         bytes
     };
-    let headers = |coding: &str| vec![("content-encoding".to_owned(), coding.to_owned())];
-    for (coding, body, answer) in [
-        ("deflate", deflated(&body), deflated(&answer)),
-        ("br", stored(&body), stored(&answer)),
-        ("br", b"no brotli".to_vec(), stored(&answer)),
-    ] {
-        let start = Start {
-            path: "/chat/completions".to_owned(),
-            headers: headers(coding),
-            ..Start::now("POST", "openai")
-        };
-        let id = writer.start(&start).unwrap();
-        writer.request(id, "openai", RequestBody::whole(&body)).unwrap();
-        let head = ResponseHead { status: 200, after_ms: 7, headers: headers(coding) };
-        writer.response(id, &head).unwrap();
-        writer.part(id, &answer).unwrap();
-        let bytes = answer.len() as u64;
-        writer.end(id, &End { after_ms: 9, bytes, stored: bytes, cut: None }).unwrap();
-    }
-    drop(writer);
+    write_packed(
+        scratch.path(),
+        &[
+            ("deflate", deflated(&body), deflated(&answer)),
+            ("br", stored(&body), stored(&answer)),
+            ("br", b"no brotli".to_vec(), stored(&answer)),
+        ],
+    );
     let mut transcript = Transcript::open_folder(scratch.path()).unwrap().unwrap();
     transcript.by_ref().for_each(drop);
     assert_eq!(transcript.report().unknown_records, 0);

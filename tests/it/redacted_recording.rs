@@ -184,6 +184,29 @@ fn what_cannot_be_decoded_is_not_written_and_marked() {
 }
 
 #[test]
+fn what_unpacks_to_more_than_is_read_is_not_redacted_and_marked() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (event, body) = ("data: {\"type\":\"ping\"}\n\n", body(&"a".repeat(1 << 20)));
+    let bomb = gzip(event.repeat(1 << 18).as_bytes());
+    record(
+        scratch.path(),
+        &[
+            (&gzip(body.as_bytes()), "gzip", &bomb, "gzip", None),
+            (b"{}", "identity", &bomb, "gzip", Some("the client went away")),
+            (b"{}", "identity", b"{}", "identity", None),
+        ],
+    );
+    let raw = record::Recording::open(scratch.path()).unwrap().unwrap();
+    let cut = |reason: &str| Outcome::Cut { reason: reason.to_owned() };
+    let outcomes: Vec<Outcome> = raw.exchanges().iter().map(record::Exchange::outcome).collect();
+    let left_out = "the answer could not be redacted, and was left out";
+    let gone = cut(&format!("the client went away; {left_out}"));
+    assert_eq!(outcomes, [cut(left_out), gone, Outcome::Complete]);
+    let (request, why) = raw.request(&raw.exchanges()[0]).unwrap().into_parts();
+    assert!(request.is_empty() && why.unwrap().contains("left out"));
+}
+
+#[test]
 fn headers_and_paths_lose_their_secrets_too() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().to_owned();

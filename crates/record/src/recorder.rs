@@ -97,6 +97,7 @@ pub struct Recorder {
 }
 
 /// Said by a thread that ended as it should.
+#[derive(PartialEq, Eq)]
 enum Closing {
     Done,
     /// The thread that packs requests failed.
@@ -229,7 +230,7 @@ impl Recorder {
         let (to_pack, to_be_packed) = mpsc::channel();
         let (closing, ended) = mpsc::channel();
         let syncing = Syncing::start(notes.clone())?;
-        let by = by.map(|by| Arc::new(CaughtRedact::new(by, notes.clone())));
+        let by = by.map(|by| Arc::new(CaughtRedact::new(by, notes.clone(), Arc::clone(&shared))));
         let can_stream = by.is_none();
         let redaction = by.clone().map(Redaction::new);
         let calls = Calls { redaction, is_for_model, open, tell };
@@ -281,21 +282,43 @@ impl Recorder {
 
     /// Writes what waits, syncs it, and ends the threads. Dropping does the same.
     ///
-    /// Waits for redaction and the disk, ten seconds at most. Does nothing the second time.
+    /// Waits ten seconds at most, and ten more where something is redacted: bodies that are not by
+    /// then are left out, and their exchanges say so. Does nothing the second time.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] where writing took longer: the last exchanges may be missing.
+    /// [`ErrorKind::Limit`] where redacting took longer. [`ErrorKind::Io`] where writing did: the last
+    /// exchanges may be missing.
     /// [`ErrorKind::Other`] where a thread ended too early. [`ErrorKind::Removed`] where the recording
     /// was removed, moved or replaced, and no exchange was recorded in its place since.
     pub fn finish(&self) -> Result<()> {
+        self.finish_within(LAST)
+    }
+
+    /// As [`Recorder::finish`], with another time for redaction.
+    fn finish_within(&self, time: Duration) -> Result<()> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ended) = ended else { return Ok(()) };
         if self.line.to_pack.send(None).is_err() {
             // What packs has ended: the writer is to end nevertheless.
             self.line.send(Note::Stop);
         }
-        let (kind, message) = match ended.recv_timeout(LAST) {
-            Ok(Closing::Done) => return Ok(()),
+        let mut closing = ended.recv_timeout(time);
+        if !self.line.can_stream && closing == Err(RecvTimeoutError::Timeout) {
+            self.shared.is_late.store(true, Ordering::Relaxed);
+            closing = ended.recv_timeout(LAST);
+        }
+        let left_out = self.shared.left_out.load(Ordering::Relaxed);
+        let begun = self.line.next.load(Ordering::Relaxed);
+        let (kind, message) = match closing {
+            Ok(Closing::Done) if left_out == 0 => return Ok(()),
+            Ok(Closing::Done) => (
+                ErrorKind::Limit,
+                format!(
+                    "redacting took longer than {} s: {left_out} of the last bodies are left out, and \
+                     their exchanges say so",
+                    LAST.as_secs()
+                ),
+            ),
             Ok(Closing::PackerFailed) => (
                 ErrorKind::Other,
                 "a thread of the recorder failed: requests are missing".to_owned(),
@@ -311,9 +334,10 @@ impl Recorder {
             Err(RecvTimeoutError::Timeout) => (
                 ErrorKind::Io,
                 format!(
-                    "writing took longer than {} s: the last exchanges may be missing from the \
-                     recording",
-                    LAST.as_secs()
+                    "writing took longer than {} s: {} of {begun} exchanges are missing from the \
+                     recording, and the last ones in it may be cut",
+                    LAST.as_secs(),
+                    begun.saturating_sub(self.exchanges())
                 ),
             ),
             Err(RecvTimeoutError::Disconnected) => (
@@ -340,6 +364,59 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{Outcome, Recording};
+
+    /// Redacts nothing until the recorder has no more time.
+    struct Slow(Receiver<Arc<Shared>>);
+
+    impl Redact for Slow {
+        fn line(&mut self, text: &str) -> String {
+            text.to_owned()
+        }
+
+        fn body(&mut self, text: &str, _: &str) -> String {
+            if text == "slow" {
+                let shared = self.0.recv().unwrap();
+                while !shared.is_late.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            }
+            text.to_owned()
+        }
+
+        fn broken(&mut self, _: &str, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_there_is_no_time_to_redact_is_recorded_as_left_out() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().to_owned();
+        let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
+        let (hand, shared) = mpsc::sync_channel(0);
+        let redact = Some(Box::new(Slow(shared)) as Box<dyn Redact>);
+        let options = RecorderOptions { redact, ..RecorderOptions::default() };
+        let recorder = Recorder::start_with(options, open, |said| panic!("{said}")).unwrap();
+        for answer in ["slow", "next", "last"] {
+            let (mut request, mut response) = recorder.exchange(Start::now("POST", "p"));
+            request.end();
+            response.head(200, Vec::new());
+            response.push(answer.as_bytes());
+            response.end(None, || {});
+        }
+        hand.send(Arc::clone(&recorder.shared)).unwrap();
+        let error = recorder.finish_within(Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert!(error.message().contains(" of the last bodies are left out"), "{error}");
+        let recording = Recording::open(scratch.path()).unwrap().unwrap();
+        let [slow, others @ ..] = recording.exchanges() else { panic!() };
+        assert_eq!(recording.response(slow).unwrap().whole(), Some(&b"slow"[..]));
+        assert_eq!((others.len(), recorder.exchanges()), (2, 3));
+        for exchange in others {
+            let reason = "the answer could not be redacted, and was left out".to_owned();
+            assert_eq!(exchange.outcome(), Outcome::Cut { reason });
+        }
+    }
 
     #[test]
     fn transparent_without_the_thread_that_packs_answers_wait_no_longer_and_are_recorded() {

@@ -4,7 +4,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{self, Receiver, Sender},
     },
     time::{Duration, Instant},
@@ -69,6 +69,10 @@ pub(super) struct Shared {
     pub(super) exchanges: AtomicU64,
     /// So many of them asked a model.
     pub(super) for_model: AtomicU64,
+    /// Whether the recorder ends, and has no time to redact what still comes.
+    pub(super) is_late: AtomicBool,
+    /// So many bodies were left out since.
+    pub(super) left_out: AtomicU64,
 }
 
 /// What packs: [`pack`], or what a test puts in its place.

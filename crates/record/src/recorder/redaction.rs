@@ -10,8 +10,14 @@ use std::{
     },
 };
 
-use super::{MOST_WAITING, Note, packing::RequestToPack, response::PART};
-use crate::{End, MOST_STORED, ResponseHead, Start, reader::TOO_LONG, unpacked, unpacked_start};
+use afterimage_json::most_unpacked;
+
+use super::{
+    MOST_WAITING, Note,
+    packing::{RequestToPack, Shared},
+    response::PART,
+};
+use crate::{End, MOST_STORED, ResponseHead, Start, reader::TOO_LONG, unpacked_start};
 
 /// What is said of an answer that is not written.
 const LEFT_OUT: &str = "the answer could not be redacted, and was left out";
@@ -42,11 +48,19 @@ pub(super) struct CaughtRedact {
     /// Whether a panic was told of.
     has_told: AtomicBool,
     notes: Sender<Note>,
+    shared: Arc<Shared>,
 }
 
 impl CaughtRedact {
-    pub(super) fn new(by: Box<dyn Redact>, notes: Sender<Note>) -> Self {
-        Self { by: Mutex::new(by), has_told: AtomicBool::new(false), notes }
+    pub(super) fn new(by: Box<dyn Redact>, notes: Sender<Note>, shared: Arc<Shared>) -> Self {
+        Self { by: Mutex::new(by), has_told: AtomicBool::new(false), notes, shared }
+    }
+
+    /// Whether there is time for one more body; else it is left out, and counted.
+    fn has_time(&self) -> bool {
+        let is_late = self.shared.is_late.load(Ordering::Relaxed);
+        self.shared.left_out.fetch_add(is_late.into(), Ordering::Relaxed);
+        !is_late
     }
 
     /// What a call gives; `None` where it panics, which is told of once.
@@ -76,7 +90,8 @@ impl CaughtRedact {
     pub(super) fn request(&self, request: RequestToPack) -> RequestToPack {
         let RequestToPack { of, lane, coding, bytes, total, ended, since, lease } = request;
         let is_whole = ended && total == bytes.len() as u64;
-        let text = is_whole.then(|| text(bytes, coding.as_deref())).flatten();
+        let can_read = is_whole && self.has_time();
+        let text = can_read.then(|| text(bytes, coding.as_deref())).flatten();
         let place = place(of, "request");
         let redacted = text.and_then(|text| self.call(&place, |by| by.body(&text, &place)));
         let bytes = redacted.and_then(stored);
@@ -156,7 +171,7 @@ impl Redaction {
         let is_whole = end.cut.is_none() && end.stored == end.bytes;
         let place = place(of, "response");
         let redacted = match is_whole {
-            _ if !is_stored => None,
+            _ if !is_stored || !self.by.has_time() => None,
             true => text(bytes, coding.as_deref())
                 .and_then(|text| self.by.call(&place, |by| by.body(&text, &place))),
             false => text_start(bytes, coding.as_deref())
@@ -184,22 +199,25 @@ fn place(of: u64, what: &str) -> String {
     format!("exchange {}, {what}", of + 1)
 }
 
-/// The text of a body; `None` where it has none.
+/// The text of a body; `None` where it has none, or unpacks to more than is read.
 fn text(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
-    let bytes = match coding.filter(|_| !bytes.is_empty()) {
-        Some(coding) => unpacked(bytes, coding, MOST_STORED).ok()?,
-        None => bytes,
-    };
-    String::from_utf8(bytes).ok()
+    let (bytes, broken) = unpacked_body(bytes, coding)?;
+    String::from_utf8(bytes).ok().filter(|_| !broken)
 }
 
 /// The text of a body that broke off, as far as it can be read.
 fn text_start(bytes: Vec<u8>, coding: Option<&str>) -> Option<String> {
-    let bytes = match coding.filter(|_| !bytes.is_empty()) {
-        Some(coding) => unpacked_start(bytes, coding, MOST_STORED).ok()?.0,
-        None => bytes,
-    };
+    let (bytes, _) = unpacked_body(bytes, coding)?;
     String::from_utf8(bytes).or_else(whole_chars).ok()
+}
+
+/// The bytes of a body as far as they unpack, and whether they break off. What a reader of the
+/// recording would not unpack is not redacted either.
+fn unpacked_body(bytes: Vec<u8>, coding: Option<&str>) -> Option<(Vec<u8>, bool)> {
+    let Some(coding) = coding.filter(|_| !bytes.is_empty()) else { return Some((bytes, false)) };
+    let most = MOST_STORED.min(most_unpacked(bytes.len()) as u64);
+    let (bytes, broken) = unpacked_start(bytes, coding, most).ok()?;
+    Some((bytes, broken.is_some()))
 }
 
 /// The text without the character that was cut at its end.
