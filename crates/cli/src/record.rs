@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod dotenv;
 mod facts;
+mod keys;
 mod launch;
 mod open_files;
 mod overlay;

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
-use regex_automata::meta::Regex;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Outcome};
@@ -13,7 +12,10 @@ pub(super) struct Facts {
     suffixes: Vec<String>,
     templates: Vec<String>,
     pub(super) providers: Vec<Provider>,
-    keys: BTreeMap<String, String>,
+    /// The forms of keys, by their issuers.
+    pub(super) keys: BTreeMap<String, String>,
+    /// The issuers of the tokens that rules of redaction find.
+    pub(super) tokens: BTreeMap<String, String>,
     clients: Vec<ClientFacts>,
     wrappers: Vec<Wrapper>,
 }
@@ -155,15 +157,6 @@ impl Facts {
         let of = name.strip_prefix(".env.").and_then(|rest| rest.rsplit('.').next());
         name == ".env" || of.is_some_and(|of| self.templates.iter().all(|template| template != of))
     }
-
-    /// The issuer whose form a key has, where that is another one than this provider.
-    pub(super) fn foreign_issuer(&self, provider: &str, key: &str) -> Option<&str> {
-        let has_form = |form: &String| Regex::new(form).is_ok_and(|form| form.is_match(key));
-        if self.keys.get(provider).is_some_and(has_form) {
-            return None;
-        }
-        self.keys.iter().find(|(_, form)| has_form(form)).map(|(issuer, _)| issuer.as_str())
-    }
 }
 
 /// The name of a program, without its folder and its extension.
@@ -221,26 +214,5 @@ mod tests {
             assert_eq!(facts.client(word).map(|of| of.name.as_str()), client, "{word}");
         }
         assert!(facts.wrapper("/usr/bin/python3.12").is_some());
-    }
-
-    #[test]
-    fn a_key_of_another_issuers_form_is_known() {
-        let facts = Facts::get().unwrap();
-        for (provider, key, issuer) in [
-            ("openai", "sk-ant-api03-abcdef", Some("anthropic")),
-            ("openai", "sk-or-v1-0123", Some("OpenRouter")),
-            ("openai", "gsk_abc", Some("Groq")),
-            ("openai", "sk-0123456789abcdef0123456789abcdef", Some("DeepSeek or DashScope")),
-            ("openai", "sk-proj-abc", None),
-            ("openai", "sk-1234", None),
-            ("openai", "dummy", None),
-            ("anthropic", "sk-proj-abc", Some("openai")),
-            ("anthropic", "sk-ant-oat01-abc", None),
-            // It has the form of a proxy's key too.
-            ("anthropic", "sk-ant-api03-abcdefghijkl", None),
-            ("anthropic", "AIzaSyA", Some("Google")),
-        ] {
-            assert_eq!(facts.foreign_issuer(provider, key), issuer, "{key}");
-        }
     }
 }

@@ -10,6 +10,7 @@ use super::{
     args::Record,
     dotenv::{self, NamedBase},
     facts::{Facts, OwnBase, Provider},
+    keys::ForeignKeys,
     scene::Scene,
 };
 use crate::{
@@ -253,9 +254,9 @@ impl Routes {
         if let Some((route, _)) = known {
             return Ok(route.name().to_owned());
         }
-        let (facts, of) = (self.facts, name.to_owned());
-        let check = KeyCheck::new(move |key| {
-            facts.foreign_issuer(&of, key).map(|issuer| {
+        let (keys, of) = (ForeignKeys::of(self.facts, name)?, name.to_owned());
+        let check = KeyCheck::new(move |carriers| {
+            keys.issuer(carriers).map(|issuer| {
                 format!(
                     "the key has the form of {issuer}, and nobody named {of} as the upstream: it was \
                      not passed on. `afterimage record` leads elsewhere by --env NAME=URL or \

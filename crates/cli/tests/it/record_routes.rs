@@ -388,10 +388,11 @@ fn provider() -> (String, thread::JoinHandle<String>) {
 
 const BASE: &str = "AFTERIMAGE_TEST_ASK";
 
-/// What a command does that asks with a key: it prints what it is answered.
+/// What a command does that asks with a key in a header: it prints what it is answered.
 #[test]
 fn child_asks_with_a_key() {
-    let (Ok(key), Ok(variable)) = (std::env::var(BASE), std::env::var("AFTERIMAGE_TEST_VARIABLE"))
+    let (Ok(header), Ok(variable)) =
+        (std::env::var(BASE), std::env::var("AFTERIMAGE_TEST_VARIABLE"))
     else {
         return;
     };
@@ -399,7 +400,7 @@ fn child_asks_with_a_key() {
     let (address, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!(
-        "POST /{path}/chat/completions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{{\"model\":1}}\n"
+        "POST /{path}/chat/completions HTTP/1.1\r\nHost: {address}\r\n{header}\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{{\"model\":1}}\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -417,8 +418,15 @@ fn a_route_that_nobody_named_refuses_the_key_of_another_issuer() {
         "--exact",
         "--nocapture",
     ];
-    let env = [(BASE, key), ("AFTERIMAGE_TEST_VARIABLE", "OPENAI_BASE_URL")];
     let user = User::new();
+    let headers =
+        [format!("Cookie: theme=dark; session={key}"), format!("Authorization: Bearer {key}")];
+    let [other, env] = headers
+        .each_ref()
+        .map(|header| [(BASE, header.as_str()), ("AFTERIMAGE_TEST_VARIABLE", "OPENAI_BASE_URL")]);
+    let run_of = user.record(&[], &other, &child);
+    assert!(run_of.out.contains("HTTP/1.1 401"), "{}{}", run_of.out, run_of.err);
+    fs::remove_dir_all(user.path("recording")).unwrap();
     let run_of = user.record(&[], &env, &child);
     assert!(run_of.out.contains("HTTP/1.1 401"), "{}{}", run_of.out, run_of.err);
     assert!(run_of.out.contains("the key has the form of anthropic"), "{}", run_of.out);

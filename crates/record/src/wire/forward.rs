@@ -48,9 +48,8 @@ pub(super) async fn answer(
         let (route, uri, start) = destination(&shared, &found).ok_or(nobody)?;
         let start = Start { headers: written(request.headers()), ..start };
         let check = route.check.as_ref();
-        let misled = check.and_then(|KeyCheck(check)| {
-            guard::keys(request.uri(), request.headers()).iter().find_map(|key| check(key))
-        });
+        let misled = check
+            .and_then(|KeyCheck(check)| check(&guard::carriers(found.path, request.headers())));
         Ok((uri, start, misled))
     });
     let target = match target {

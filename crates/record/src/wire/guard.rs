@@ -1,6 +1,9 @@
 //! Which requests are refused before anything of them is passed on.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    iter,
+    net::{IpAddr, SocketAddr},
+};
 
 use hyper::{
     HeaderMap, Method, StatusCode, Uri,
@@ -74,17 +77,11 @@ pub(super) fn target<'u>(uri: &'u Uri, token: &str) -> Option<Target<'u>> {
     Some(Target { route, path })
 }
 
-/// The keys of a request: what stands in the headers and parameters that carry keys.
-pub(super) fn keys<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Vec<&'r str> {
-    const HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
-    let values = HEADERS.iter().flat_map(|name| headers.get_all(*name));
-    let keys = values.filter_map(|value| value.to_str().ok()?.split_whitespace().next_back());
-    let query = uri.query().unwrap_or_default().split('&');
-    let of_query = query.filter_map(|parameter| match parameter.split_once('=')? {
-        ("key" | "api_key" | "api-key", value) => Some(value),
-        _ => None,
-    });
-    keys.chain(of_query).collect()
+/// What of a request may hold a key besides its body: its path, its parameters and the value of each
+/// header, on a line each.
+pub(super) fn carriers(path: &str, headers: &HeaderMap) -> String {
+    let values = headers.values().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    iter::once(path.into()).chain(values).collect::<Vec<_>>().join("\n")
 }
 
 /// Compares in a time that does not tell how much is the same.

@@ -80,14 +80,15 @@ pub struct Route {
     check: Option<KeyCheck>,
 }
 
-/// Says of a key why it must not go to a provider, if it must not.
+/// Says of a request why the key in it must not go to a provider, if it must not.
 #[derive(Clone)]
 pub struct KeyCheck(Arc<CheckKey>);
 
 type CheckKey = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl KeyCheck {
-    /// A check by a function: the reason, where there is one. It is called for each request.
+    /// A check by a function: the reason, where there is one. It is called for each request, with what
+    /// may hold a key: the path with its parameters and the value of each header, on a line each.
     pub fn new(check: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
     }
