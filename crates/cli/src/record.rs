@@ -43,9 +43,9 @@ use self::{
 };
 use crate::{
     args::Color,
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, Stop},
     output::{Output, first_stop, note},
-    text::counted,
+    text::{counted, grouped},
 };
 
 pub(crate) fn run(args: &Record) -> Outcome {
@@ -53,7 +53,11 @@ pub(crate) fn run(args: &Record) -> Outcome {
     // What cannot be read is told of when it is opened to be written.
     let before = Recording::open(&args.output).ok().flatten();
     let redaction = Redaction::of(&args.redaction, before.as_ref())?;
-    note_bodies(args, redaction.is_some(), before.as_ref());
+    // Of one that is not there, nothing else is said, unless it would be refused.
+    let is_there = launch::check(&args.command);
+    if is_there.is_ok() {
+        note_bodies(args, redaction.is_some(), before.as_ref());
+    }
     drop(before);
     let facts = Facts::get()?;
     let scene = Scene::of(facts, &args.command);
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &Record) -> Outcome {
     if launch.is_none() {
         routes.lead_variables(None)?;
     }
+    is_there?;
     let variables = routes.variables().to_vec();
     let recorder = recorder(args, redaction.clone())?;
     routes.say();
@@ -81,7 +86,10 @@ pub(crate) fn run(args: &Record) -> Outcome {
             if let Err(error) = stopped {
                 note(&error.to_string());
             }
-            note_counts(args, &wire, &hints(&scene, |_| true));
+            // What did not start asked nobody.
+            if matches!(outcome, Ok(()) | Err(Stop::Command(_))) {
+                note_counts(args, &wire, &hints(&scene, |_| true));
+            }
             outcome
         }
     };
@@ -123,7 +131,7 @@ fn note_counts(args: &Record, wire: &Wire, hints: &[String]) {
     note(&format!(
         "recorded {}, {} of them for a model; `afterimage requests {}` lists those",
         counted(wire.exchanges(), "exchange"),
-        wire.exchanges_for_model(),
+        grouped(wire.exchanges_for_model()),
         args.output.display()
     ));
 }

@@ -1,7 +1,7 @@
 //! A command, and how it is told where to send its requests.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     process::{Child, Command, ExitStatus},
     sync::{
         Arc,
@@ -18,7 +18,7 @@ use super::{
     facts::Facts,
     open_files, pi,
     routes::{Routes, Variable},
-    scene::Scene,
+    scene::{Scene, which},
 };
 use crate::failure::{Failure, Outcome, Stop};
 
@@ -88,10 +88,7 @@ impl Launch {
         if let Some(over) = &over {
             command.env(pi::VARIABLE, over.path());
         }
-        let failed = |error: std::io::Error| {
-            let program = self.program.display();
-            Failure::new(format!("cannot run {program}: {error}"))
-        };
+        let failed = |error: std::io::Error| cannot_run(&self.program, &error.to_string());
         let mut child = command.spawn().map_err(failed)?;
         open_files::raise();
         if let Some(over) = &over {
@@ -112,6 +109,22 @@ impl Launch {
             code => Err(Stop::Command(code)),
         }
     }
+}
+
+/// Checks that the program of a command is there.
+///
+/// # Errors
+/// A failure where it is not.
+pub(super) fn check(command: &[OsString]) -> Outcome {
+    // Elsewhere a program has other names too.
+    let Some(program) = command.first().filter(|_| cfg!(unix)) else { return Ok(()) };
+    let is_found = |program: &str| which(program).is_some_and(|path| path.exists());
+    let is_there = program.to_str().is_none_or(is_found) || std::env::var_os("PATH").is_none();
+    if is_there { Ok(()) } else { Err(cannot_run(program, "there is no such program").into()) }
+}
+
+fn cannot_run(program: &OsStr, why: &str) -> Failure {
+    Failure::new(format!("cannot run {}: {why}", program.display()))
 }
 
 /// The hosts that are reached without a proxy, and the loopback.

@@ -1,6 +1,6 @@
 //! How many files the recorder may open: a call needs two connections.
 
-use crate::output::note;
+use crate::{output::note, text::grouped};
 
 /// More are of no use.
 const WANTED: u64 = 1 << 16;
@@ -31,8 +31,9 @@ pub(super) fn raise() {
     let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     if current < ENOUGH {
         note(&format!(
-            "the system lets the recorder open {current} files: more than {} calls at a time fail",
-            current.saturating_sub(OTHERS) / 2
+            "the system lets the recorder open {} files: more than {} calls at a time fail",
+            grouped(current),
+            grouped(current.saturating_sub(OTHERS) / 2)
         ));
     }
 }

@@ -202,7 +202,7 @@ pub(super) fn read(path: &Path) -> Option<String> {
 }
 
 /// The path of a program.
-fn which(program: &str) -> Option<PathBuf> {
+pub(super) fn which(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(program.into());
     }

@@ -322,7 +322,16 @@ fn what_cannot_be_recorded_is_refused_before_anything_runs() {
     assert!(!touched.exists());
     let missing = run(&["record", "-o", path, "--", "/no/such/program"]);
     assert_eq!(missing.code, Some(2));
-    assert!(missing.err.contains("cannot run /no/such/program"), "{}", missing.err);
+    assert_eq!(missing.err, "error: cannot run /no/such/program: there is no such program\n");
+    // One that cannot be started asked nobody.
+    let notes = scratch.path().join("notes.txt");
+    let refused = run(&["record", "-o", path, "--", notes.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("cannot run ") && !refused.err.contains("came through"),
+        "{}",
+        refused.err
+    );
     // A command that a signal ends.
     let killed = run(&["record", "-o", path, "--", "sh", "-c", "kill -KILL $$"]);
     assert_eq!(killed.code, Some(128 + 9), "{}", killed.err);

@@ -248,6 +248,28 @@ fn hosts_that_are_reached_without_a_proxy_stay_so_in_either_case_of_letters() {
 }
 
 #[test]
+fn a_proxy_and_certificates_that_are_none_are_refused_by_their_variables() {
+    let user = User::new();
+    let missing = user.path("missing.pem");
+    for (variable, value, says) in [
+        ("HTTPS_PROXY", "not planted", "HTTPS_PROXY names no proxy: expected http://HOST:PORT"),
+        ("https_proxy", "http://:3128", "https_proxy names no proxy: expected http://HOST:PORT"),
+        ("all_proxy", "planted", "all_proxy names no proxy: expected http://HOST:PORT"),
+        ("SSL_CERT_FILE", missing.to_str().unwrap(), "missing.pem: No such file or directory"),
+    ] {
+        let run = user.record(&[], &[(variable, value)], &["agent"]);
+        assert_eq!((run.code, &*run.out), (Some(2), ""), "{}", run.err);
+        let last = run.err.lines().last().unwrap();
+        assert!(last.starts_with(&format!("error: {variable} ")), "{}", run.err);
+        assert!(last.contains(says) && !run.err.contains("planted"), "{}", run.err);
+    }
+    // Where all is on loopback, nobody asks for either.
+    let local = ["--upstream", "http://127.0.0.1:1/v1"];
+    let run = user.record(&local, &[("HTTPS_PROXY", "not a proxy")], &["agent"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+#[test]
 fn qwen_finds_the_base_url_of_the_file_that_it_loads_first() {
     let user = User::new();
     user.put("home/.qwen/.env", "OPENAI_BASE_URL=\"http://127.0.0.1:9/home\"\n");

@@ -69,7 +69,8 @@ impl fmt::Debug for Clients {
 
 impl Clients {
     /// # Errors
-    /// [`ErrorKind::Io`] where the system has no certificates, and an upstream needs some.
+    /// [`ErrorKind::Io`] where there are no certificates, and an upstream needs some;
+    /// [`ErrorKind::Shape`] where the environment names no proxy with what should name one.
     pub(super) fn new(is_tls: bool) -> Result<Self> {
         Self::within(is_tls, CONNECT)
     }
@@ -81,7 +82,7 @@ impl Clients {
         http.set_nodelay(true);
         http.set_connect_timeout(Some(connect));
         http.set_keepalive(Some(ALIVE));
-        let http = ProxiedConnector::from_env(http);
+        let http = ProxiedConnector::from_env(http, is_tls)?;
         let config = config(is_tls)?;
         let https = || HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_or_http();
         let sockets = https().enable_http1().wrap_connector(http.clone());
@@ -146,9 +147,12 @@ fn config(is_tls: bool) -> Result<ClientConfig> {
     if is_tls {
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
+        if let Some(why) = missing_file(&found.errors) {
+            return Err(Error::new(ErrorKind::Io, why));
+        }
         if roots.is_empty() {
-            let message = "the system has no certificates to check an upstream by: install them, or \
-                           name a file with some in SSL_CERT_FILE";
+            let message = "there is no certificate to check an upstream by: install those of the \
+                           system, or name a file with some in SSL_CERT_FILE";
             return Err(Error::new(ErrorKind::Io, message));
         }
     }
@@ -157,6 +161,18 @@ fn config(is_tls: bool) -> Result<ClientConfig> {
         .map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?
         .with_root_certificates(roots)
         .with_no_client_auth())
+}
+
+/// What is wrong with the file that `SSL_CERT_FILE` names, where it cannot be read: other certificates
+/// than those that it asks for would be no answer to that.
+fn missing_file(errors: &[rustls_native_certs::Error]) -> Option<String> {
+    let named = std::env::var_os("SSL_CERT_FILE")?;
+    errors.iter().find_map(|error| match &error.kind {
+        rustls_native_certs::ErrorKind::Io { inner, path } if path.as_os_str() == named => Some(
+            format!("SSL_CERT_FILE names a file that cannot be read: {}: {inner}", path.display()),
+        ),
+        _ => None,
+    })
 }
 
 /// A connector that gives up: one that waits for a certificate would wait as long as its client.

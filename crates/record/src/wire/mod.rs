@@ -171,7 +171,8 @@ impl Wire {
     /// Starts to listen at an address of loopback; port 0 takes a free one.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an address that is not of loopback and for two routes of one name,
+    /// [`ErrorKind::Shape`] for an address that is not of loopback, for two routes of one name, and
+    /// where `HTTPS_PROXY` or `ALL_PROXY` names no proxy,
     /// [`ErrorKind::Io`] where the system refuses the address, or has no certificates that an upstream
     /// with https could be checked by.
     pub fn start(listen: SocketAddr, routes: Vec<Route>, recorder: Recorder) -> Result<Self> {

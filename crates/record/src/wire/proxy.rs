@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use super::{client::BoxError, upstream::is_loopback};
+use crate::{Error, ErrorKind, Result};
 
 /// Connects to a provider, through the proxy of the environment where there is one. What is on
 /// loopback, and what `NO_PROXY` names, is reached without.
@@ -26,6 +27,8 @@ use super::{client::BoxError, upstream::is_loopback};
 pub(super) struct ProxiedConnector {
     http: HttpConnector,
     proxies: Arc<Matcher>,
+    /// The variable that names the proxy.
+    name: &'static str,
 }
 
 /// Why a proxy leads nowhere.
@@ -41,23 +44,41 @@ impl std::fmt::Display for ProxyError {
 impl std::error::Error for ProxyError {}
 
 impl ProxiedConnector {
-    /// With what `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in either case of letters.
-    pub(super) fn from_env(http: HttpConnector) -> Self {
-        Self { http, proxies: Arc::new(Matcher::from_env()) }
+    /// With what `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in either case of letters. One that is
+    /// empty says nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where it is used, and the first of them names no proxy. Its value is not repeated, since it
+    /// may hold a password.
+    pub(super) fn from_env(http: HttpConnector, is_used: bool) -> Result<Self> {
+        let value = |name: &'static str| {
+            let value = std::env::var_os(name)?.to_string_lossy().trim().to_owned();
+            Some((name, value)).filter(|(_, value)| !value.is_empty())
+        };
+        let mut proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter();
+        let (name, proxy) = proxies.find_map(value).unwrap_or_default();
+        let (_, no) = ["NO_PROXY", "no_proxy"].into_iter().find_map(value).unwrap_or_default();
+        if is_used && !name.is_empty() && !names_proxy(&proxy) {
+            let message = format!("{name} names no proxy: expected http://HOST:PORT");
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
+        let proxies = Matcher::builder().https(proxy).no(no).build();
+        Ok(Self { http, proxies: Arc::new(proxies), name })
     }
 
     #[cfg(test)]
     pub(super) fn with(http: HttpConnector, proxies: Matcher) -> Self {
-        Self { http, proxies: Arc::new(proxies) }
+        Self { http, proxies: Arc::new(proxies), name: "HTTPS_PROXY" }
     }
 }
 
 impl Service<Uri> for ProxiedConnector {
     type Response = TokioIo<TcpStream>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+    type Future =
+        Pin<Box<dyn Future<Output = std::result::Result<Self::Response, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<std::result::Result<(), BoxError>> {
         self.http.poll_ready(context).map_err(Into::into)
     }
 
@@ -69,7 +90,8 @@ impl Service<Uri> for ProxiedConnector {
         };
         if proxy.uri().scheme_str() != Some("http") {
             // Its password would go out in clear.
-            let refused = ProxyError("the proxy of HTTPS_PROXY is not one of http://".to_owned());
+            let refused = format!("the proxy of {} is not one of http://HOST:PORT", self.name);
+            let refused = ProxyError(refused);
             return Box::pin(async move { Err(refused.into()) });
         }
         let tunnel = Tunnel::new(proxy.uri().clone(), self.http.clone());
@@ -77,14 +99,26 @@ impl Service<Uri> for ProxiedConnector {
             Some(auth) => tunnel.with_auth(auth.clone()),
             None => tunnel,
         };
-        let connected = tunnel.call(uri);
+        let (connected, name) = (tunnel.call(uri), self.name);
         Box::pin(async move {
             connected.await.map_err(|error| {
                 let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-                ProxyError(format!("the proxy of HTTPS_PROXY makes no connection: {why}")).into()
+                ProxyError(format!("the proxy of {name} makes no connection: {why}")).into()
             })
         })
     }
+}
+
+/// Whether a value names a proxy, of whatever protocol: a host, with a port where it has no scheme.
+fn names_proxy(value: &str) -> bool {
+    let target = Uri::from_static("https://host");
+    let is_known = Matcher::builder().https(value).build().intercept(&target).is_some();
+    let Ok(uri) = value.parse::<Uri>() else { return false };
+    let host = uri.host().unwrap_or_default();
+    let behind = uri.authority().and_then(|of| of.as_str().rsplit_once(host));
+    let has_sound_end = behind.is_some_and(|(_, end)| end.is_empty() || uri.port_u16().is_some());
+    let is_whole = uri.scheme().is_some() || uri.port().is_some();
+    is_known && !host.is_empty() && has_sound_end && is_whole
 }
 
 #[cfg(test)]
@@ -105,7 +139,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let proxy = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+            let lines = BufReader::new(stream.try_clone().unwrap())
+                .lines()
+                .map(std::result::Result::unwrap);
             let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
             stream.write_all(answer.as_bytes()).unwrap();
             head
@@ -142,6 +178,28 @@ mod tests {
         let error = error.unwrap();
         assert!(error.contains("the proxy of HTTPS_PROXY makes no connection"), "{error}");
         assert!(!error.contains("planted"), "{error}");
+    }
+
+    #[test]
+    fn what_names_no_proxy_is_told_from_what_does() {
+        for (value, expected) in [
+            ("http://proxy.example:3128", true),
+            ("http://user:planted@proxy.example:3128/", true),
+            ("HTTP://[::1]:8080", true),
+            ("https://proxy.example", true),
+            ("socks5://127.0.0.1:1080", true),
+            ("localhost:3128", true),
+            ("garbage", false),
+            ("not a url", false),
+            ("http://", false),
+            ("http://:80", false),
+            ("http://host:99999", false),
+            ("http://host:port", false),
+            ("ftp://host:1", false),
+            ("/etc/proxy", false),
+        ] {
+            assert_eq!(names_proxy(value), expected, "{value}");
+        }
     }
 
     #[test]
