@@ -54,7 +54,8 @@ pub use job::{CompressionJob, Passage};
 #[cfg(feature = "checkpoint")]
 pub(crate) use ledger::{Chronicle, Happened, Touched};
 pub(crate) use ledger::{
-    ContextTexts, FileRead, LineRange, brief, command_subject, is_failure, rules, worth_keeping,
+    ContextTexts, FileRead, LineRange, OwnWords, brief, command_subject, is_failure, rules,
+    worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
@@ -63,7 +64,7 @@ pub use outline::OutlineEngine;
 pub(crate) use outline::{identifiers, ranked_names};
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
 use prompt::{again, keep, mark, stands, transcript_of};
-pub(crate) use quote::{OF_STATE, quoted_line};
+pub(crate) use quote::{OF_STATE, guarded, quoted, quoted_line};
 pub use state::CompressionState;
 pub use transform::{
     CompressionTransform, Epoch, RangePlan, RangeState, SealedPlan, StayReason, StayingFrames,

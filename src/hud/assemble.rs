@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::{
-    Hud, Message, ProviderFraming, RenderedContext,
+    Guard, Hud, Message, ProviderFraming, RenderedContext,
     assembly::Assembly,
     message::{Piece, PieceSource},
 };
@@ -102,10 +102,11 @@ impl Hud {
         request: &RenderRequest,
         now: Millis,
     ) -> Result<RenderedContext> {
-        self.render_with(history, request, &request.substitutions, now)
+        self.render_with(history, request, (&request.substitutions, None), now)
     }
 
-    /// As [`Hud::render`], with `substitutions` in the place of the request's own.
+    /// As [`Hud::render`], with `substitutions` in the place of the request's own, and with a guard
+    /// by which no frame reads like one of them.
     ///
     /// # Errors
     /// Those of [`Hud::render`].
@@ -113,11 +114,11 @@ impl Hud {
         &self,
         history: &History,
         request: &RenderRequest,
-        substitutions: &[Substitution],
+        (substitutions, guard): (&[Substitution], Option<Guard>),
         now: Millis,
     ) -> Result<RenderedContext> {
         let all = history.frames();
-        let mut assembly = Assembly::new(self, history, request.merge, now);
+        let mut assembly = Assembly::new(self, history, (request.merge, guard), now);
         if let Some(prompt) = request.system_prompt.as_ref().filter(|prompt| !prompt.is_empty()) {
             assembly.add_prompt(prompt);
         }

@@ -18,12 +18,16 @@ use crate::{
     veil::{Frames, History, Veil},
 };
 
+/// What writes the texts of frames so that they read like nothing that stands for frames.
+pub(crate) type Guard = fn(&str) -> Cow<'_, str>;
+
 /// A context in the making.
 pub(super) struct Assembly<'h> {
     hud: &'h Hud,
     history: &'h History,
     all: Frames<'h>,
     merge: Merge,
+    guard: Option<Guard>,
     now: Millis,
     /// What is finished.
     messages: Messages,
@@ -45,17 +49,23 @@ struct RenderedFrame {
 }
 
 impl<'h> Assembly<'h> {
-    pub(super) fn new(hud: &'h Hud, history: &'h History, merge: Merge, now: Millis) -> Self {
+    pub(super) fn new(
+        hud: &'h Hud,
+        history: &'h History,
+        (merge, guard): (Merge, Option<Guard>),
+        now: Millis,
+    ) -> Self {
         Self {
             hud,
             history,
             all: history.frames(),
             merge,
+            guard,
             now,
             messages: Messages::default(),
             open: Vec::new(),
             open_tokens: 0,
-            shared: SharedBatches::take(history, hud, merge),
+            shared: SharedBatches::take(history, hud, (merge, guard.is_some())),
             in_row: 0,
             followed: None,
         }
@@ -146,6 +156,10 @@ impl<'h> Assembly<'h> {
         if snapshot.is_empty() {
             return Ok(None);
         }
+        let guard = self.guard.filter(|guard| matches!(guard(snapshot.text()), Cow::Owned(_)));
+        let rewritten = guard
+            .and_then(|guard| self.all.snapshot(index)?.rewritten(&**self.hud.counter(), guard));
+        let snapshot = rewritten.map_or(snapshot, |of| SharedSnapshot::Whole(Arc::new(of)));
         let role = self.hud.role_of(&source);
         let role = role_of_chunks(&snapshot, role).unwrap_or(role);
         Ok(Some(RenderedFrame { sequence, role, snapshot }))

@@ -28,6 +28,7 @@ mod wire;
 mod xml;
 
 pub use assemble::{Merge, RenderRequest};
+pub(crate) use assembly::Guard;
 pub use canvas::Canvas;
 pub use capture::CapturePolicy;
 pub use context::{ContextTokens, Owner, ProviderFraming, RenderedContext, Run, Span};

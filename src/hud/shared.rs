@@ -19,7 +19,8 @@ pub(super) const BATCHES: usize = 64;
 pub(super) struct SharedBatches {
     /// HUDs that are clones of each other have the same.
     made_by: Arc<SnapshotIdentity>,
-    merge: Merge,
+    /// How frames become messages, and whether their texts are guarded.
+    form: (Merge, bool),
     batches: HashMap<usize, Weak<MessageBatch>>,
     batched: HashMap<usize, Weak<MessageBatch>>,
     /// How many batches there may be until those that are gone are taken out.
@@ -28,14 +29,13 @@ pub(super) struct SharedBatches {
 
 impl SharedBatches {
     /// Takes them from the history. [`SharedBatches::give_back`] puts them there again.
-    pub(super) fn take(history: &History, hud: &Hud, merge: Merge) -> Self {
+    pub(super) fn take(history: &History, hud: &Hud, form: (Merge, bool)) -> Self {
         let kept = history.kept().take::<Self>();
-        let is_same =
-            |kept: &Self| kept.merge == merge && Arc::ptr_eq(&kept.made_by, hud.identity());
+        let is_same = |kept: &Self| kept.form == form && Arc::ptr_eq(&kept.made_by, hud.identity());
         kept.filter(is_same).unwrap_or_else(|| {
             let (batches, batched) = Default::default();
             let made_by = Arc::clone(hud.identity());
-            Self { made_by, merge, batches, batched, most: 2 * BATCHES }
+            Self { made_by, form, batches, batched, most: 2 * BATCHES }
         })
     }
 

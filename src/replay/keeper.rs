@@ -32,7 +32,7 @@ pub(super) struct Asking<'a> {
 impl Asking<'_> {
     /// The context with these in the place of frames.
     pub(super) fn render(&self, instead: &[Substitution]) -> Result<RenderedContext> {
-        self.hud.render_with(self.history, self.request, instead, self.now)
+        self.hud.render_with(self.history, self.request, (instead, None), self.now)
     }
 }
 

@@ -44,5 +44,6 @@ pub use query::{
     get_snapshot_facets, group_chunks_by_role,
 };
 pub(crate) use shared_snapshot::SharedSnapshot;
+pub(crate) use shorten::CutText;
 pub use substitution::{Substitution, SubstitutionKind};
 pub(crate) use tiling::{Nesting, Tiling};

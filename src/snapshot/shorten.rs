@@ -1,3 +1,5 @@
+use std::{borrow::Cow, ops::Range};
+
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 
 use super::{
@@ -17,10 +19,22 @@ const MARKER_TOKENS: u64 = 24;
 /// What is left out of a text: from where its beginning ends to where its end begins.
 type Cut = (usize, usize);
 
+/// A text whose middle is left out.
+pub(crate) struct CutText<'t> {
+    /// All of it.
+    pub(crate) text: &'t str,
+    /// The middle.
+    pub(crate) range: Range<usize>,
+    /// The tokens of the middle.
+    pub(crate) tokens: u64,
+    /// Whether somebody says it: it is no result of a tool.
+    pub(crate) is_said: bool,
+}
+
 impl FrameSnapshot {
     /// The snapshot with the middle of its longest texts left out, so that it comes to about
     /// `limit` tokens; `None` where that makes it no shorter. Where text is missing stands what
-    /// `marker` says of the number of tokens and of what is left out, as formatting of the facet.
+    /// `marker` says of it, as formatting of the facet.
     ///
     /// Tags, tool calls, images and opaque blocks stay whole: half of a call's arguments is no
     /// call.
@@ -28,7 +42,7 @@ impl FrameSnapshot {
         &self,
         counter: &dyn TokenCounter,
         limit: u64,
-        marker: impl Fn(u64, &str) -> String,
+        marker: impl Fn(&CutText<'_>) -> String,
     ) -> Option<Self> {
         let own = self.own();
         let OwnBody { text: whole, chunks } = &*own;
@@ -49,11 +63,13 @@ impl FrameSnapshot {
                 tiling.add_counted(text, plain, nesting);
                 continue;
             };
-            let left_out = text.get(head..tail)?;
+            let range = head..tail;
             let (head, tail) = (text.get(..head)?, text.get(tail..)?);
             let counted = |text: &str| counter.count(text) as u64;
             let kept = [counted(head), counted(tail)];
-            let marker = marker(chunk.tokens.saturating_sub(kept.iter().sum()), left_out);
+            let tokens = chunk.tokens.saturating_sub(kept.iter().sum());
+            let is_said = matches!(chunk.part, Part::Text);
+            let marker = marker(&CutText { text, range, tokens, is_said });
             let said =
                 Chunk { chunk_type: Some(ChunkType::FORMATTING), rare: None, ..plain.clone() };
             for (text, tokens, chunk) in [
@@ -67,6 +83,38 @@ impl FrameSnapshot {
         let exact = tiling.exact_tokens(counter);
         let shorter = tiling.build(self.captured_at, Some(exact), self.identity.clone());
         (shorter.total_tokens < self.total_tokens).then_some(shorter)
+    }
+
+    /// The snapshot with its texts as `write` writes them, where it changes any.
+    pub(crate) fn rewritten(
+        &self,
+        counter: &dyn TokenCounter,
+        write: impl Fn(&str) -> Cow<'_, str>,
+    ) -> Option<Self> {
+        let own = self.own();
+        let OwnBody { text: whole, chunks } = &*own;
+        if matches!(write(whole), Cow::Borrowed(_)) {
+            return None;
+        }
+        let mut tiling =
+            Tiling::with_capacity(SnapshotOptions::default(), chunks.len(), whole.len());
+        let mut places: Vec<usize> = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let nesting = nesting(chunk, &places);
+            places.push(tiling.len());
+            let text = chunk.range.of(whole);
+            let is_own = matches!(chunk.part, Part::Call { .. })
+                || chunk.chunk_type == Some(ChunkType::FORMATTING);
+            let text = if is_own { text.into() } else { write(text) };
+            let tokens = match text {
+                Cow::Borrowed(_) => chunk.tokens,
+                Cow::Owned(_) => counter.count(&text) as u64,
+            };
+            let plain = Chunk { tokens, ..without_structure(chunk) };
+            tiling.add_counted(&text, plain, nesting);
+        }
+        let exact = tiling.exact_tokens(counter);
+        Some(tiling.build(self.captured_at, Some(exact), self.identity.clone()))
     }
 
     /// Where to cut each chunk, the longest texts first, until about `limit` tokens are left.
@@ -144,16 +192,18 @@ fn beginning_of(text: &str, bytes: usize) -> usize {
     open.map_or(head, |(before, _)| before).len()
 }
 
-/// Where the last `bytes` of a text begin, or what follows the next white space in their first
-/// third.
+/// Where the last `bytes` of a text begin, or what follows the next line break or white space in
+/// their first third.
 fn end_of(text: &str, bytes: usize) -> usize {
     let from = (text.len() - bytes.min(text.len())..=text.len())
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(text.len());
     let rest = text.get(from..).unwrap_or_default();
-    let mut spaces = rest.char_indices().take_while(|(at, _)| *at <= bytes / 3);
-    let at =
-        spaces.find(|(_, c)| c.is_whitespace()).map_or(from, |(at, c)| from + at + c.len_utf8());
+    let third = || rest.char_indices().take_while(|(at, _)| *at <= bytes / 3);
+    let is_begun = text.get(..from).is_none_or(|before| before.ends_with('\n'));
+    let line = third().find(|(_, c)| *c == '\n').filter(|_| !is_begun);
+    let place = line.or_else(|| third().find(|(_, c)| c.is_whitespace()).filter(|_| !is_begun));
+    let at = place.map_or(from, |(at, c)| from + at + c.len_utf8());
     border(text, at, GraphemeCursor::next_boundary).unwrap_or(text.len())
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    compress::{rules, worth_keeping},
+    compress::{OwnWords, guarded, quoted, worth_keeping},
     id::FrameSeq,
-    snapshot::{FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
+    snapshot::{CutText, FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
     tokens::TokenCounter,
 };
 
@@ -142,7 +142,7 @@ impl Change {
         limit: u64,
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
-        Self::shorten_with(frame, original, limit, counter, |_| String::new())
+        Self::shorten_with(frame, original, limit, counter, |_, _| String::new())
     }
 
     /// As [`Change::shorten`], for the user's words: where their middle is left out, the rules in it
@@ -154,10 +154,10 @@ impl Change {
         counter: &dyn TokenCounter,
     ) -> Option<Self> {
         let share = limit / 3;
-        let rules_of = |text: &str| {
+        let rules_of = |cut: &CutText<'_>, words: &OwnWords<'_>| {
             let mut left = usize::try_from(share).unwrap_or(usize::MAX);
             let mut said = String::new();
-            for rule in rules(text) {
+            for (_, rule) in words.rules().filter(|(start, _)| cut.range.contains(start)) {
                 let cost = counter.count(rule) + 2;
                 if cost <= left {
                     left -= cost;
@@ -181,8 +181,11 @@ impl Change {
     ) -> Option<Self> {
         let share = limit / 4;
         let most = usize::try_from(share).unwrap_or(usize::MAX);
-        let kept = |text: &str| {
-            let kept = worth_keeping(text, most.saturating_mul(3));
+        let kept = |cut: &CutText<'_>, _: &OwnWords<'_>| {
+            let left_out = cut.text.get(cut.range.clone()).unwrap_or_default();
+            let kept = worth_keeping(left_out, most.saturating_mul(3));
+            // What somebody says may be what they quote.
+            let kept = if cut.is_said { quoted(&kept) } else { kept };
             let fits = !kept.is_empty() && counter.count_up_to(&kept, most).is_some();
             if fits { format!("{kept}\n") } else { String::new() }
         };
@@ -216,7 +219,7 @@ impl Change {
         original: &FrameSnapshot,
         (limit, share): (u64, u64),
         counter: &dyn TokenCounter,
-        kept: impl Fn(&str) -> String,
+        kept: impl Fn(&CutText<'_>, &OwnWords<'_>) -> String,
     ) -> Option<Self> {
         let shortened = |limit: u64| Self::shorten_with(frame, original, limit, counter, &kept);
         let tokens = |change: &Self| change.shortened().map_or(u64::MAX, |of| of.tokens);
@@ -232,12 +235,24 @@ impl Change {
         original: &FrameSnapshot,
         limit: u64,
         counter: &dyn TokenCounter,
-        of_left_out: impl Fn(&str) -> String,
+        of_left_out: impl Fn(&CutText<'_>, &OwnWords<'_>) -> String,
     ) -> Option<Self> {
         let id = shortened_id(frame);
-        let marker = |tokens: u64, left_out: &str| {
-            format!("\n[… {tokens} tokens left out; expand {id} …]\n{}", of_left_out(left_out))
+        let marker = |cut: &CutText<'_>| {
+            let words = if cut.is_said { OwnWords::of(cut.text) } else { OwnWords::all(cut.text) };
+            let (from, to, tokens) = (cut.range.start, cut.range.end, cut.tokens);
+            let is_line = |at: usize| cut.text.get(..at).is_none_or(|head| head.ends_with('\n'));
+            let goes_on = |at: usize, mark: &'static str| if is_line(at) { "" } else { mark };
+            let ((close, _), (_, open)) = (words.marks(from), words.marks(to));
+            format!(
+                "{}{close}\n[… {tokens} tokens left out; expand {id} …]\n{}{open}{}",
+                goes_on(from, " …"),
+                of_left_out(cut, &words),
+                goes_on(to, "… ")
+            )
         };
+        let guarded = original.rewritten(counter, guarded);
+        let original = guarded.as_ref().unwrap_or(original);
         let snapshot = original.shortened(counter, limit, marker)?;
         Some(Self::shorter(frame, Arc::clone(&id), original, snapshot))
     }

@@ -8,7 +8,7 @@ use crate::{
     Error, ErrorKind, Result,
     compress::{
         CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform, Engine, Epoch,
-        LedgerLine, Passage, Summary,
+        LedgerLine, Passage, Summary, guarded,
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
@@ -395,7 +395,7 @@ impl ContextWindow {
     ) -> Result<RenderedContext> {
         self.refresh_ledger(history, now)?;
         let substitutions = self.standing().substitutions;
-        self.hud.render_with(history, request, &substitutions, now)
+        self.hud.render_with(history, request, (&substitutions, Some(guarded)), now)
     }
 
     /// The original frames of a block, or of what was shortened or dropped, by the id that stands

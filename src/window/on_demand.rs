@@ -5,7 +5,7 @@ use foldhash::HashSet;
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{Passage, RangePlan},
+    compress::{Passage, RangePlan, guarded},
     hud::RenderRequest,
     id::{FrameSeq, Millis},
     snapshot::{ArchiveReader, Substitution, SubstitutionKind, Totals},
@@ -98,7 +98,8 @@ impl ContextWindow {
         });
         let mut substitutions: Vec<Substitution> = kept.chain(gone).collect();
         substitutions.sort_by_key(|of| of.from);
-        let without = self.hud.render_with(history, request, &substitutions, now)?;
+        let without =
+            self.hud.render_with(history, request, (&substitutions, Some(guarded)), now)?;
         let per_message = request.framing.per_message;
         let blocks = plan.goes.len() as u64 * per_message;
         let last = plan.goes.last().map_or(first, |run| *run.end());

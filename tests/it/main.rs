@@ -61,6 +61,7 @@ mod otlp;
 #[cfg(feature = "bpe")]
 mod outline;
 mod pairs;
+mod quoted_words;
 mod ranges_on_demand;
 #[cfg(feature = "bpe")]
 mod receipts;

@@ -90,15 +90,18 @@ impl Ledger {
             plan_before = Some((self.plan.clone(), self.plan_at));
         }
         let of_file = !action.touches.is_empty();
-        if of_file && self.has_plan_tool {
-            action.plan = None;
+        let is_planner = plan::is_planner(tool);
+        if of_file && self.has_plan_tool || self.is_plan_known && !is_planner {
+            (action.plan, action.step) = (None, None);
         }
         if let Some(plan) = action.plan.take() {
             self.take_plan(frame, plan);
             self.has_plan_tool |= !of_file;
+            self.is_plan_known |= !of_file && is_planner;
             action.kind.get_or_insert(CallKind::Plan);
         } else if let Some(step) = action.step.take() {
             adds_step = self.take_step(frame, step);
+            self.is_plan_known |= is_planner;
             action.kind = Some(CallKind::Plan);
         }
         let is_of = |running: &&Running| running.ids.iter().any(|id| action.handles.contains(id));

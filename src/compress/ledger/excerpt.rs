@@ -1,6 +1,8 @@
 //! A long text in fewer tokens: its beginning, the rules in it, and its end.
 
-use super::{outcome::shortened, rule};
+use std::ops::Range;
+
+use super::{outcome::shortened, own_words::OwnWords};
 use crate::tokens::TokenCounter;
 
 /// What stands where something is left out.
@@ -21,19 +23,34 @@ const GOES_ON: &str = " …";
 /// A room of fewer tokens is for the head alone: rules that are cut mislead.
 const SMALL: usize = 64;
 
-/// A text in at most about `limit` tokens: whole, or its head, its rules and its end, in whole
-/// lines where these are short.
+/// Words in at most about `limit` tokens: whole, or their head, their rules and their end, in whole
+/// lines where these are short. What they quote keeps its marks.
 pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
     let text = text.trim();
+    excerpt_of(text, OwnWords::of, limit, counter)
+}
+
+/// As [`excerpt`], of a text that quotes nobody.
+pub(super) fn excerpt_of_output(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+    excerpt_of(text.trim(), OwnWords::all, limit, counter)
+}
+
+fn excerpt_of<'t>(
+    text: &'t str,
+    words: fn(&'t str) -> OwnWords<'t>,
+    limit: usize,
+    counter: &dyn TokenCounter,
+) -> String {
     if counter.count_up_to(text, limit).is_some() {
         return text.to_owned();
     }
+    let words = words(text);
     if limit < SMALL {
-        return head(text, limit, counter);
+        return head(text, &words, limit, counter);
     }
     let mut room = limit.saturating_sub(4);
     loop {
-        let parts = parts(text, room, counter);
+        let parts = parts(text, &words, room, counter);
         let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
         if counter.count_up_to(&said, limit).is_some() || room < 8 {
             return said;
@@ -43,7 +60,7 @@ pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn Token
 }
 
 /// As many of a text's first words as fit in `limit` tokens; one at least.
-fn head(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCounter) -> String {
     let ends: Vec<usize> = text
         .split_inclusive(char::is_whitespace)
         .scan(0, |end, word| {
@@ -55,7 +72,7 @@ fn head(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
         .collect();
     let upto = |count: usize| {
         let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
-        format!("{}{GOES_ON}", text.get(..end).unwrap_or_default().trim_end())
+        format!("{}{GOES_ON}", words.kept(0..end).trim_end())
     };
     let (mut fits, mut over) = (0, ends.len() + 1);
     while fits + 1 < over {
@@ -160,7 +177,7 @@ fn sentences_of(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Head, rules, end: parts of the text, apart, in order.
-fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
+fn parts(text: &str, words: &OwnWords<'_>, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     let pieces: Vec<&str> = pieces(text, (room * 2).min(200));
     let costs: Vec<usize> = pieces.iter().map(|piece| counter.count(piece).max(1)).collect();
     let mut kept = vec![false; pieces.len()];
@@ -181,9 +198,17 @@ fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     let mut share = room / 5;
     let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
     // Rules that give a command go first, then the shortest, since more of them fit.
+    let starts: Vec<usize> = words.rules().map(|(start, _)| start).collect();
+    let mut from = 0;
+    let places: Vec<Range<usize>> = { pieces.iter() }
+        .map(|piece| {
+            let place = from..from + piece.len();
+            from = place.end;
+            place
+        })
+        .collect();
     let is_rule = |at: &usize| {
-        let prose = pieces.get(*at).filter(|_| is_code.get(*at) == Some(&false));
-        prose.is_some_and(|piece| rule::rules(piece).next().is_some())
+        places.get(*at).is_some_and(|place| starts.iter().any(|start| place.contains(start)))
     };
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
@@ -204,18 +229,19 @@ fn parts(text: &str, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
     let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
     let mut share = room;
     let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
-    let mut runs: Vec<String> = Vec::new();
+    let mut runs: Vec<Range<usize>> = Vec::new();
     let mut was_kept = false;
-    for (piece, is_kept) in pieces.iter().zip(kept) {
+    for (place, is_kept) in places.into_iter().zip(kept) {
         match runs.last_mut() {
-            Some(run) if is_kept && was_kept => run.push_str(piece),
-            _ if is_kept => runs.push((*piece).to_owned()),
+            Some(run) if is_kept && was_kept => run.end = place.end,
+            _ if is_kept => runs.push(place),
             _ => {}
         }
         was_kept = is_kept;
     }
-    runs.retain(|run| !run.trim().is_empty());
-    let mut runs: Vec<String> = runs.iter().map(|run| run.trim_end().to_owned()).collect();
+    runs.retain(|run| text.get(run.clone()).is_some_and(|run| !run.trim().is_empty()));
+    let mut runs: Vec<String> =
+        runs.into_iter().map(|run| words.kept(run).trim_end().to_owned()).collect();
     // What is cut off at the end must not read as if it were whole.
     if !was_kept && let Some(last) = runs.last_mut() {
         last.push_str(CUT_OFF);

@@ -198,6 +198,40 @@ pub(super) fn id_in(result: &str) -> Option<String> {
     marked.or_else(led).filter(|id| !id.is_empty())
 }
 
+/// The tools by which agents plan, in small letters and without `_` and `-`.
+const PLANNERS: [&str; 22] = [
+    "todowrite",
+    "writetodo",
+    "writetodos",
+    "todo",
+    "todos",
+    "todolist",
+    "updatetodo",
+    "updatetodos",
+    "updatetodolist",
+    "managetodolist",
+    "updateplan",
+    "plan",
+    "planwrite",
+    "writeplan",
+    "createplan",
+    "setplan",
+    "taskcreate",
+    "taskupdate",
+    "tasktracker",
+    "createtask",
+    "updatetask",
+    "focuschain",
+];
+
+/// Whether a tool is one by which agents plan, by its name: other tools take lists too.
+pub(super) fn is_planner(tool: &str) -> bool {
+    let plain = tool.chars().filter(|c| !matches!(c, '_' | '-'));
+    let plain: String = plain.flat_map(char::to_lowercase).collect();
+    // Servers have names before those of their tools.
+    !tool.contains("__") && PLANNERS.contains(&&*plain)
+}
+
 /// Whether a member of this name is a plan, whatever is in it.
 fn is_plan(key: &str) -> bool {
     let key = key.to_ascii_lowercase();

@@ -2,7 +2,8 @@
 
 use super::{
     constraint::is_constraint,
-    sentence::{holds, is_question, lower, sentences, words},
+    own_words::OwnWords,
+    sentence::{holds, is_question, lower, words},
 };
 
 /// A longer block of code is no part of a rule.
@@ -211,10 +212,11 @@ const IRREGULAR_PAST: [&str; 26] = [
     "gone",
 ];
 
-/// The sentences of a text that are rules, in order. Code is none, and neither is a question or
-/// what tells of the user.
+/// The user's own sentences in a text that are rules, in order: nothing that is quoted or pasted,
+/// no question, and nothing that tells of the user.
 pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
-    sentences(text).filter(|sentence| is_rule(sentence))
+    let rules: Vec<&str> = OwnWords::of(text).rules().map(|(_, rule)| rule).collect();
+    rules.into_iter()
 }
 
 /// Whether a sentence of the user is a rule.

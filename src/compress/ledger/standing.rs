@@ -3,7 +3,7 @@
 use super::{
     ContextTexts, Ledger, LedgerLine, LeftOut, Section, SectionLine,
     envelope::unwrapped,
-    excerpt::{LEFT_OUT, ends, excerpt},
+    excerpt::{LEFT_OUT, ends, excerpt_of_output},
     filling::{Filling, Form, take, written},
     open_call::Failure,
     outcome::{shortened, single_line, telling_line},
@@ -295,6 +295,6 @@ fn error(failure: &Failure, room: usize, counter: &dyn TokenCounter) -> String {
     if left < 24 {
         return telling.to_owned();
     }
-    let excerpt = excerpt(plain, left, counter);
+    let excerpt = excerpt_of_output(plain, left, counter);
     if excerpt.contains(telling) { excerpt } else { format!("{telling}\n{LEFT_OUT}\n{excerpt}") }
 }

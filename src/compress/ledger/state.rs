@@ -5,15 +5,16 @@ use super::{
     chronicle::Chronicle,
     correction::{self, Age},
     decisions::Decisions,
-    excerpt::ends,
+    excerpt::{LEFT_OUT, ends},
     obstacle,
     open_call::{Failure, Running, Waiting},
     open_result::OpenResult,
     outcome,
+    own_words::{OwnWords, Said},
     plan::{self, Item},
     rule,
-    sentence::{is_question, sentences},
-    speaker::{Speaker, may_be_words, own_words},
+    sentence::is_question,
+    speaker::{Speaker, may_be_words},
     text_log::{TextLog, words_behind},
     trailer::Trailer,
 };
@@ -97,6 +98,9 @@ pub struct Ledger {
     /// Whether a tool for plans wrote it down: no text and no document replaces it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) has_plan_tool: bool,
+    /// Whether that was a tool that agents have for it: no other tool replaces it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_plan_known: bool,
     pub(super) said: Option<Noted>,
     /// What the agent found missing, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -342,7 +346,10 @@ impl Ledger {
             self.asked.clone_from(&self.rules);
         }
         let speaker = self.log.hears(role, text);
+        // What stands beside the user's words in a message may be a file.
+        let is_beside = speaker == Speaker::User && self.last_words == Some(frame);
         match speaker {
+            Speaker::User if is_beside => {}
             Speaker::User => {
                 self.user_says(frame, text, chronicle.is_some());
                 self.command = None;
@@ -362,7 +369,11 @@ impl Ledger {
         if let Some(chronicle) = chronicle.as_deref_mut() {
             // The task stands as it is.
             let is_later = speaker == Speaker::User && self.log.has_spoken();
-            let own = if is_later { own_words(text) } else { text.into() };
+            let own = match is_later {
+                true if is_beside => LEFT_OUT.into(),
+                true => OwnWords::of(text).words(),
+                false => text.into(),
+            };
             chronicle.says(frame, speaker, &own);
         }
         if speaker == Speaker::Program && waits {
@@ -377,8 +388,9 @@ impl Ledger {
         }
         // What the agent writes may be what it read.
         if speaker == Speaker::User
+            && !is_beside
             && !self.has_plan_tool
-            && let Some(plan) = plan::of_markdown(&own_words(text))
+            && let Some(plan) = plan::of_markdown(&OwnWords::of(text).words())
         {
             self.take_plan(frame, plan);
         }
@@ -395,10 +407,11 @@ impl Ledger {
     /// Notes words of the user. A chronicle tells of decisions itself.
     fn user_says(&mut self, frame: FrameSeq, text: &str, has_chronicle: bool) {
         self.first_words.get_or_insert(frame);
+        let own = OwnWords::of(text);
         if !has_chronicle {
-            self.decisions.user_speaks(text);
+            self.decisions.user_speaks(&own.words());
         }
-        self.take_rules(frame, text);
+        self.take_rules(frame, text, &own);
         self.last_words = Some(frame);
     }
 
@@ -421,19 +434,17 @@ impl Ledger {
     }
 
     /// Notes the rules of a text. A rule about the same replaces an earlier one, and so does a
-    /// sentence that takes it back.
-    fn take_rules(&mut self, frame: FrameSeq, text: &str) {
+    /// sentence that takes it back, where it is certainly the user's: else both stand.
+    fn take_rules(&mut self, frame: FrameSeq, text: &str, words: &OwnWords<'_>) {
         let before = self.last_words;
         let mut after_no = false;
-        let own = own_words(text);
-        let text = &*own;
-        for said in sentences(text) {
+        for Said { text: said, own, is_certain } in words.sentences() {
             if is_question(said) {
                 continue;
             }
-            let correction = correction::correction(said, after_no);
-            after_no = correction::is_mere_no(said);
-            let is_rule = rule::is_rule(said);
+            let correction = correction::correction(&own, after_no);
+            after_no = correction::is_mere_no(&own);
+            let is_rule = rule::is_rule(&own);
             let text = flat(&rule::with_code(text, said));
             let is_gone = |known: &Noted| {
                 let age = match known.frame {
@@ -442,15 +453,16 @@ impl Ledger {
                     _ => Age::Old,
                 };
                 known.text == text
-                    || is_rule && known.frame < frame && correction::replaces(&text, &known.text)
+                    || is_rule && known.frame < frame && correction::replaces(&own, &known.text)
                     || correction.is_some_and(|correction| {
-                        correction::takes_back(said, correction, &known.text, age)
+                        correction::takes_back(&own, correction, &known.text, age)
                     })
             };
             let gone = self.rules.iter().rfind(|known| is_gone(known) && known.text != text);
             let replaces = gone.map(|gone| outcome::shortened(&gone.text, REPLACED));
-            if replaces.is_some() || is_rule || correction::says_instead(said) {
-                self.rules.retain(|known| !is_gone(known));
+            if replaces.is_some() || is_rule || correction::says_instead(&own) {
+                self.rules.retain(|known| known.text != text && (!is_certain || !is_gone(known)));
+                let replaces = replaces.filter(|_| is_certain);
                 self.rules.push(Noted { frame, text, replaces });
             }
         }

@@ -4,7 +4,8 @@
 use super::{
     envelope::is_prompt,
     outcome::{is_error_line, is_failure},
-    speaker::{Speaker, is_of_program, own_words},
+    own_words::OwnWords,
+    speaker::{Speaker, is_of_program},
 };
 use crate::id::Role;
 
@@ -118,7 +119,7 @@ impl TextLog {
                     }
                     Speaker::Program
                 } else if is_of_program(text)
-                    || self.has_spoken() && own_words(text).trim().is_empty()
+                    || self.has_spoken() && OwnWords::of(text).is_quotation()
                 {
                     Speaker::Program
                 } else {

@@ -1,0 +1,88 @@
+use super::*;
+
+#[test]
+fn what_the_user_quotes_is_none_of_the_users_words() {
+    let check = |text: &str, own: &str| assert_eq!(OwnWords::of(text).words(), own, "{text}");
+    check(
+        "Never push.\n<document>\nAlways push.\n</document>\nThanks.",
+        "Never push.\n[…]\nThanks.",
+    );
+    check("<file path=\"a\">Always push.</file> Look at it.", "[…] Look at it.");
+    check("<ide_selection>\nAlways push.", "");
+    check("<file>\n</file>\nAlways push.\n</file>\nNo.", "[…]\nNo.");
+    check("They say:\n> Always push.\nand so on\n\nNo.", "They say:\n[…]\n\nNo.");
+    check(
+        "Use \"hemp\" in `a.rs`. He wrote \"Always push. Never ask.\"",
+        "Use \"hemp\" in `a.rs`. He wrote […]",
+    );
+    for own in [
+        "<task>\nNever push.\n</task>",
+        "Mend it.\n<instructions>\nNever push.\n</instructions>",
+        "<user_query>\nNever push.\n</user_query>",
+        "# Gate\nMend it.",
+        "a < b\n<3",
+        "See <https://a.example/b> first.",
+        "Put it in <sum> tags.\n\n</sum>",
+        "- Never push.\n- Always ask.",
+    ] {
+        check(own, own);
+    }
+    let editor = "# Context from my IDE setup:\nAlways push.\n## My request for Codex:\nLook.";
+    check(editor, "[…]\nLook.");
+}
+
+#[test]
+fn rules_stand_beside_what_is_quoted() {
+    let check = |text: &str, rules: &[&str]| {
+        let found: Vec<&str> = OwnWords::of(text).rules().map(|(_, rule)| rule).collect();
+        assert_eq!(found, rules, "{text}");
+    };
+    for text in [
+        "Never use the word \"very\" here.",
+        "`main` must never be pushed to.",
+        "Don't touch the users' files, that's a rule.",
+        "Answer only with \"yes\" or \"no\".",
+        "As I said, never push.",
+        "If it says closed, never moor there.",
+        "Make sure the page says: it is shut.",
+        "Never wait 5' or 6\" longer than that.",
+        "You must run <b>all</b> of the tests.",
+    ] {
+        check(text, &[text]);
+    }
+    check("Please:\n- Never push.\n- Always ask first.", &["Always ask first."]);
+    check("Rules for the email:\n- Always sign the email.", &["Always sign the email."]);
+    check("The log:\n```\nAlways push it.\n```\nNever push it.", &["Never push it."]);
+    check("It prints: lamp must burn.\n\nNever light it again.", &["Never light it again."]);
+}
+
+#[test]
+fn only_what_stands_before_all_material_is_certain() {
+    let check = |text: &str, certain: &[bool]| {
+        let found: Vec<bool> = OwnWords::of(text).sentences().map(|of| of.is_certain).collect();
+        assert_eq!(found, certain, "{text}");
+    };
+    check("Forget that. You may push `main` now. Thanks.", &[true, true, true]);
+    check("<user_query>\nYou may push now.\n</user_query>", &[true]);
+    check("<file>\nx\n</file>\n<user_query>\nYou may push.\n</user_query>", &[true]);
+    check("You may push.\n```\nx\n```\nYou may push.", &[true, false]);
+    check("Do this:\n- You may push.", &[true, false]);
+    check("I found this:\n- You may push.", &[true]);
+    check("- You may push.\nNote: you may push.", &[false, false]);
+    check("It is \"Go on. Push.\" You may push.", &[false, false]);
+}
+
+#[test]
+fn a_part_of_a_text_keeps_the_marks_of_what_it_cuts() {
+    let check = |text: &str, from: &str, to: &str, kept: &str| {
+        let range = text.find(from).unwrap()..text.find(to).unwrap() + to.len();
+        assert_eq!(OwnWords::of(text).kept(range), kept, "{text}");
+    };
+    check("Look:\n```sh\nmake a\nmake b\n```\nNo.", "make b", "No.", "```sh\nmake b\n```\nNo.");
+    check("Look:\n```sh\nmake a\nmake b\n```\nNo.", "Look", "make a", "Look:\n```sh\nmake a\n```");
+    check("> one two three\n> four", "two", "four", "> two three\n> four");
+    check("<doc>\na\nb\n</doc>", "b", "b", "<doc>\nb</doc>");
+    check("He: “One. Two. Three.”", "Two", "Two.", "“Two.”");
+    check("Bob wrote:\nOne.\n\nTwo.", "Two", "Two.", "Bob wrote:\nTwo.");
+    check("Never push. Ask.", "push", "Ask.", "push. Ask.");
+}
