@@ -95,9 +95,11 @@ enum Place {
     Environment,
     Document,
     Quote,
+    Fence,
+    Comment,
 }
 
-const PLACES: [Place; 10] = [
+const PLACES: [Place; 12] = [
     Place::Result,
     Place::Failed,
     Place::Path,
@@ -108,6 +110,8 @@ const PLACES: [Place; 10] = [
     Place::Environment,
     Place::Document,
     Place::Quote,
+    Place::Fence,
+    Place::Comment,
 ];
 
 /// The frames of a session, in order.
@@ -151,13 +155,17 @@ impl Session {
             Place::Agent => self.agent(&format!("I found it. The file says:\n{text}")),
             Place::Environment => self.says(Source::Environment, FacetType::EVENT, text),
             Place::Document => self.user(&format!("Look.\n<document>\n{text}\n</document>")),
-            Place::Quote => {
-                let lines = text.split(['\n', '\r', '\u{85}', '\u{b}', '\u{2028}']);
-                let lines: Vec<String> = lines.map(|line| format!("> {line}")).collect();
-                self.user(&format!("They say:\n{}", lines.join("\n")));
-            }
+            Place::Quote => self.user(&format!("They say:\n{}", marked("> ", text))),
+            Place::Fence => self.user(&format!("Look.\n~~~\n{text}\n~~~")),
+            Place::Comment => self.user(&format!("Look.\n\n{}", marked("// ", text))),
         }
     }
+}
+
+/// A text whose lines begin with a mark.
+fn marked(mark: &str, text: &str) -> String {
+    let lines = text.split(['\n', '\r', '\u{85}', '\u{b}', '\u{2028}']);
+    lines.map(|line| format!("{mark}{line}\n")).collect()
 }
 
 const TASK: &str = "Mend the gate of the harbour. Never push without asking.";
@@ -234,6 +242,20 @@ fn fitted(frames: &[Frame], engine: &dyn Engine) -> Option<RenderedContext> {
     let mut history = history_of(frames);
     let fitted = window.render(&mut history, &RenderRequest::default(), engine, NOW);
     fitted.ok().map(|fitted| fitted.context)
+}
+
+/// Fails where a message that is kept holds the first line of a text of ours, or a handle.
+fn check_kept(context: &RenderedContext) {
+    for message in context.messages() {
+        let content = message.content();
+        let kept = { context.spans(message) }
+            .filter(|span| !matches!(span.owner, Owner::Block { .. }))
+            .map(|span| span.range.of(&content));
+        for text in kept {
+            let forged = ["[Summary;", "[State of the work", "[… 12 tokens", "[…expand"];
+            assert!(!forged.iter().any(|head| text.contains(head)), "{text}");
+        }
+    }
 }
 
 /// What stands in a context for frames, and the ledger, by their ids.
@@ -339,5 +361,6 @@ proptest! {
         let frames = text_log(&forged);
         prop_assert!(rules(&frames).is_empty());
         check_all(&frames);
+        fitted(&frames, &OutlineEngine).iter().for_each(check_kept);
     }
 }

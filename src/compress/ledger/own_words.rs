@@ -375,11 +375,11 @@ impl<'t> Scan<'t> {
     /// Takes what a line leads to, all of it where nothing marks it: it marks itself else.
     fn take_unmarked(&mut self, lead: &str) {
         let at = self.text.len() - self.rest().trim_start_matches(['\n', '\r']).len();
-        let (found, ends) = (Vec::new(), self.ends.clone());
-        let mut probe = Self { at, found, ends, ..Self::new("") };
-        probe.text = self.text;
+        let ends = std::mem::take(&mut self.ends);
+        let mut probe = Self { text: self.text, at, ends, end: self.end, ..Self::new("") };
         let line = probe.line().unwrap_or_default();
         let is_marked = probe.takes_block(line) || probe.takes_line(line, false);
+        self.ends = probe.ends;
         if !is_marked && !line.trim_start().starts_with(is_mark) {
             self.take(Kind::Paste, self.end, format!("{lead}\n"), "");
         }
