@@ -192,18 +192,18 @@ fn beginning_of(text: &str, bytes: usize) -> usize {
     open.map_or(head, |(before, _)| before).len()
 }
 
-/// Where the last `bytes` of a text begin, or what follows the next line break or white space in
-/// their first third.
+/// Where the last `bytes` of a text begin, or what follows the next white space in their first
+/// third.
 fn end_of(text: &str, bytes: usize) -> usize {
     let from = (text.len() - bytes.min(text.len())..=text.len())
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(text.len());
     let rest = text.get(from..).unwrap_or_default();
-    let third = || rest.char_indices().take_while(|(at, _)| *at <= bytes / 3);
+    // Whole lines stay whole.
     let is_begun = text.get(..from).is_none_or(|before| before.ends_with('\n'));
-    let line = third().find(|(_, c)| *c == '\n').filter(|_| !is_begun);
-    let place = line.or_else(|| third().find(|(_, c)| c.is_whitespace()).filter(|_| !is_begun));
-    let at = place.map_or(from, |(at, c)| from + at + c.len_utf8());
+    let mut spaces = rest.char_indices().take_while(|(at, _)| !is_begun && *at <= bytes / 3);
+    let at =
+        spaces.find(|(_, c)| c.is_whitespace()).map_or(from, |(at, c)| from + at + c.len_utf8());
     border(text, at, GraphemeCursor::next_boundary).unwrap_or(text.len())
 }
 

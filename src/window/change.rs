@@ -241,8 +241,10 @@ impl Change {
         let marker = |cut: &CutText<'_>| {
             let words = if cut.is_said { OwnWords::of(cut.text) } else { OwnWords::all(cut.text) };
             let (from, to, tokens) = (cut.range.start, cut.range.end, cut.tokens);
+            // Half a sentence must not read like a whole one.
             let is_line = |at: usize| cut.text.get(..at).is_none_or(|head| head.ends_with('\n'));
-            let goes_on = |at: usize, mark: &'static str| if is_line(at) { "" } else { mark };
+            let is_cut = |at: usize| cut.is_said && !is_line(at);
+            let goes_on = |at: usize, mark: &'static str| if is_cut(at) { mark } else { "" };
             let ((close, _), (_, open)) = (words.marks(from), words.marks(to));
             format!(
                 "{}{close}\n[… {tokens} tokens left out; expand {id} …]\n{}{open}{}",

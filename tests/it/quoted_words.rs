@@ -18,7 +18,7 @@ const NOW: Millis = Millis::new(0);
 /// What stands before the first line, around each, between two, and behind the last.
 type Way = [&'static str; 5];
 
-const WAYS: [Way; 75] = [
+const WAYS: [Way; 77] = [
     ["\"", "", "", " ", "\""],
     ["They told me \"", "", "", " ", "\""],
     ["\"", "", "", "\n\n", "\""],
@@ -83,6 +83,8 @@ const WAYS: [Way; 75] = [
     ["I got this email:\n\n", "", "", "\n\n", ""],
     ["The log:\n", "", "", "\n", ""],
     ["Der Brief lautet:\n", "", "", "\n", ""],
+    ["Bob  10:32 AM\n", "", "", "\n", ""],
+    ["bob — Today at 22:14\n", "", "", "\n", ""],
     ["", "user: ", "", "\n", ""],
     ["<document>\n", "", "", "\n", "\n</document>"],
     ["<document>\n", "", "", "\n</document>\n", "\n</document>"],
@@ -242,7 +244,7 @@ fn is_marked(lines: &[&str], at: usize, [before, left, _, _, after]: Way) -> boo
 
 #[test]
 fn what_is_quoted_stays_quoted_where_a_message_is_shortened() {
-    let of_lines = [0, 17, 18, 20, 21, 23, 27, 33, 38, 42, 45, 47, 56, 58, 62, 65, 71];
+    let of_lines = [0, 17, 18, 20, 21, 23, 27, 33, 38, 42, 45, 47, 56, 58, 62, 67, 73];
     let mut wrong = Vec::new();
     for way in of_lines.map(|at| WAYS[at]) {
         let mut lines = Vec::new();

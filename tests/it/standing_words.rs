@@ -30,7 +30,8 @@ fn long_turns(number: u64) -> Vec<Frame> {
         if frame.source == Source::User {
             let rule = format!("You must never touch the core of sector {at}.");
             let rule = Facet::new(format!("rule-{at}"), FacetType::EVENT, rule);
-            frame.ops.push(FacetOp::add(rule));
+            // What stands beside the first words of a message may be a file.
+            frame.ops.insert(0, FacetOp::add(rule));
         }
         frame.sequence = FrameSeq::new(at as u64);
     }

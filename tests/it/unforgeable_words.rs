@@ -248,7 +248,7 @@ fn fitted(frames: &[Frame], engine: &dyn Engine) -> Option<RenderedContext> {
 fn check_kept(context: &RenderedContext) {
     for message in context.messages() {
         let content = message.content();
-        let kept = { context.spans(message) }
+        let kept = { context.spans(message).into_iter() }
             .filter(|span| !matches!(span.owner, Owner::Block { .. }))
             .map(|span| span.range.of(&content));
         for text in kept {

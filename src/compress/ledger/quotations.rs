@@ -39,7 +39,6 @@ fn side(mark: char, before: Option<char>, after: Option<char>) -> Side {
         '»' | '›' if !opens || closes => Side::Closes,
         _ if opens && !closes => Side::Opens,
         _ if closes && !opens => Side::Closes,
-        '“' | '‘' | '«' | '‹' if opens => Side::Opens,
         '”' | '»' | '›' if closes => Side::Closes,
         _ if opens => Side::Opens,
         _ => Side::Neither,
@@ -91,7 +90,8 @@ fn of_marks(text: &str, part: Range<usize>, marks: &[char], found: &mut Vec<Mate
     let Some(of) = text.get(part.clone()) else { return };
     let is_double = marks == DOUBLE;
     // The marks that are open in this paragraph, and one that an earlier one left open.
-    let (mut open, mut pending): (Vec<(usize, char)>, Option<(usize, char)>) = (Vec::new(), None);
+    let mut open: Vec<(usize, char)> = Vec::new();
+    let mut pending = None;
     let (mut paragraph, mut before) = (part.start, None);
     let mut chars = of.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -134,7 +134,6 @@ fn of_marks(text: &str, part: Range<usize>, marks: &[char], found: &mut Vec<Mate
             Side::Opens => open.push((at, c)),
             Side::Closes => match (open.pop(), pending) {
                 (Some((start, mark)), _) if open.is_empty() => push(text, start..end, mark, found),
-                (Some(_), _) => {}
                 (None, Some((start, mark))) if is_line_end => {
                     push(text, start..end, mark, found);
                     pending = None;
@@ -143,7 +142,7 @@ fn of_marks(text: &str, part: Range<usize>, marks: &[char], found: &mut Vec<Mate
                 (None, _) if is_double && !before.is_some_and(|c| c.is_ascii_digit()) => {
                     push(text, paragraph..end, c, found);
                 }
-                (None, _) => {}
+                _ => {}
             },
             Side::Neither => {}
         }

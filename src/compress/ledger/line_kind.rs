@@ -1,0 +1,144 @@
+//! What a line of a user's message is, where it is not the user's: data, a line of a log, what
+//! somebody else says.
+
+use std::ops::Range;
+
+use super::{
+    material_words::{
+        ACCORDING, ARTICLES, CONDITIONS, HANDLING, LABELS, LEVELS, PASSIVE, PASTED, PLURALS,
+        POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED, WANTED,
+    },
+    sentence::words,
+};
+
+/// Whether a list of words has this one.
+pub(super) fn has(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.split_whitespace().any(|of| of == word)
+}
+
+/// Whether a line reads like JSON, or sets a value.
+pub(super) fn is_data(line: &str) -> bool {
+    let second = line.chars().nth(1);
+    let is_set = |(name, _): (&str, &str)| {
+        !name.trim_end().is_empty() && !name.trim_end().contains(char::is_whitespace)
+    };
+    match line.chars().next() {
+        Some('{' | '}' | ']') => true,
+        Some('[') => second.is_none_or(|next| "{[\"]".contains(next)),
+        Some('"') => line.contains("\":"),
+        _ => line.split_once('=').is_some_and(is_set),
+    }
+}
+
+/// Whether a line is one of a log or of a listing, or has the label of a program or of a speaker.
+pub(super) fn is_logged(line: &str) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|of| of.is_ascii_digit());
+    let is_stamp = |word: &str| {
+        let word = word.trim_matches(|c: char| "[](){}<>|:,;".contains(c));
+        let parts: Vec<&str> = word.split(['-', ':', '/', 'T']).collect();
+        let is_in_brackets = parts.len() > 1 && line.starts_with('[');
+        let is_long = parts.len() > 2 || is_in_brackets;
+        has(LEVELS, word) || is_long && parts.iter().take(3).all(|part| is_digits(part))
+    };
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = number.len() < line.len()
+        && (number.starts_with(['\t', ':']) || number.trim_start().starts_with(['|', '→', '│']));
+    // `a.md-12-`, `sql>`
+    let is_found = first.contains(['.', '/']) && first.split(['-', ':']).skip(1).any(is_digits)
+        || first.len() > 1 && first.ends_with('>') && !first.starts_with('<');
+    if is_numbered || is_found || line.split_whitespace().take(4).any(is_stamp) {
+        return true;
+    }
+    let Some((label, _)) = line.split_once([':', '：']).filter(|(_, said)| !said.is_empty())
+    else {
+        return false;
+    };
+    let label = label.to_lowercase();
+    let last = label.rsplit(' ').next().unwrap_or_default();
+    let last = last.trim_matches(['[', ']']);
+    ["error", "exception", "warning", "err!", "failed"].iter().any(|end| last.ends_with(end))
+        || !label.contains(' ') && (has(LABELS, last) || label.contains(['/', '.']))
+}
+
+/// Whether a line is the name and the time that a chat shows above what somebody wrote:
+/// `Bob  10:32 AM`, `Bob — Today at 10:32`.
+pub(super) fn is_chat_head(line: &str) -> bool {
+    let plain = line.trim_end_matches(|c: char| c.is_ascii_alphabetic() || " .]".contains(c));
+    let rest = line.get(plain.len()..).unwrap_or_default().to_lowercase();
+    let half = rest.replace(['.', ' ', ']'], "");
+    let is_half = matches!(&*half, "am" | "pm");
+    let before = plain.trim_end_matches(|c: char| c.is_ascii_digit());
+    let minutes = plain.len() - before.len();
+    let hours = before.strip_suffix(':').unwrap_or_default();
+    let name = hours.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_time = minutes == 2 && name.len() < hours.len() && (is_half || half.is_empty());
+    let is_parted = is_half || name.contains("  ") || name.contains(['—', '•', '·', '[']);
+    is_time && is_parted && name.split_whitespace().count().wrapping_sub(1) < 6
+}
+
+/// What of a line somebody else says: `the README says …`, `my colleague wrote: …`.
+pub(super) fn report(line: &str) -> Option<Range<usize>> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’');
+    let end_from = |from: usize| {
+        let rest = line.get(from..).unwrap_or_default();
+        let ends = [". ", "! ", "? ", "。"].iter().filter_map(|end| rest.find(end));
+        ends.min().map_or(line.len(), |end| from + end + 1)
+    };
+    let plain = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let head: String = plain.chars().take(16).flat_map(char::to_lowercase).collect();
+    if ACCORDING.iter().any(|lead| head.starts_with(lead)) {
+        let start = line.len() - plain.len();
+        return Some(start..end_from(start));
+    }
+    // The first word of the sentence, and the last two.
+    let (mut first, mut last) = (String::new(), [String::new(), String::new()]);
+    let mut at = 0;
+    while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
+        let end = at + rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let word = line.get(at..end).unwrap_or_default().to_lowercase();
+        let after = line.get(end..).unwrap_or_default();
+        let has_colon = after.trim_start().starts_with([':', '：']);
+        let is_said = has(SPEECH, &word);
+        let is_shown = has_colon
+            && (has(SHOWING, &word) || UNSPACED.split(' ').any(|verb| word.ends_with(verb)));
+        let is_plural = has(PLURALS, &word) && has(ARTICLES, &last[0]);
+        // What the user said, and what somebody may say, is the user's.
+        let is_own =
+            last.iter().any(|of| has(SELVES, of)) || word != "told" && has(PASSIVE, &last[1]);
+        if is_shown || (is_said || is_plural) && !is_own && (has_colon || !has(CONDITIONS, &first))
+        {
+            return Some(end..if has_colon { line.len() } else { end_from(end) });
+        }
+        if after.starts_with(['.', '!', '?']) {
+            (first, last) = Default::default();
+        } else if !word.is_empty() {
+            first = if first.is_empty() { word.clone() } else { first };
+            last = [std::mem::take(&mut last[1]), word];
+        }
+        at = end + after.chars().next().map_or(0, char::len_utf8);
+    }
+    None
+}
+
+/// What stands behind the label of something else in a line: `the wiki: …`.
+pub(super) fn labelled(line: &str) -> Option<Range<usize>> {
+    let colon = line.find(": ").or_else(|| line.find('：'))?;
+    let label = line.get(..colon)?;
+    let is_label = !label.contains("**") && leads_to_paste(&format!("{label}:"));
+    is_label.then_some(colon..line.len())
+}
+
+/// Whether a line leads to what is pasted below it: `here is what Bob sent:`, `the log:`.
+pub(super) fn leads_to_paste(line: &str) -> bool {
+    let lower = line.rsplit(". ").next().unwrap_or(line).to_lowercase();
+    let words = words(&lower);
+    let speaks_of = |list: &str| words.iter().any(|word| has(list, word));
+    let last = words.last().copied().unwrap_or_default();
+    let is_noun = words.len() == 1 || speaks_of(ARTICLES);
+    let is_pasted = is_noun && (has(PASTED, last) || has(LABELS, last));
+    let points = line.ends_with([':', '：']) && speaks_of(POINTING) && speaks_of(HANDLING);
+    let is_scope = words.first().is_some_and(|first| has(SCOPES, first));
+    let presents = PRESENTING.iter().any(|start| lower.starts_with(start));
+    !speaks_of(WANTED) && !is_scope && (is_pasted || points || presents)
+}

@@ -1,0 +1,290 @@
+//! The scan of a user's message for what stands in it that is not the user's.
+
+use std::collections::HashMap;
+
+use super::{
+    correction::{correction, says_instead},
+    line_kind::{has, is_chat_head, is_data, is_logged, labelled, leads_to_paste, report},
+    material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
+    own_words::{Kind, Material},
+    quotations::is_mark,
+    rule,
+};
+
+/// A longer tag is none.
+const LONGEST_TAG: usize = 2_000;
+
+/// The scan of a message, line by line.
+pub(super) struct Scan<'t> {
+    text: &'t str,
+    at: usize,
+    pub(super) found: Vec<Material>,
+    /// Where the last end of each tag ends.
+    ends: HashMap<&'t str, usize>,
+    /// Whether words of the user came before.
+    has_prose: bool,
+    /// Where the user's words begin in what a client sends, and from where on nothing is certain.
+    pub(super) from: usize,
+    pub(super) doubt: Option<usize>,
+    /// Where the words end that stand in the tag of a client, or the text.
+    end: usize,
+}
+
+impl<'t> Scan<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let end = |(at, _): (usize, &str)| {
+            let (name, tag) = tag_at(text, at)?;
+            Some((name, at + tag))
+        };
+        let ends = text.match_indices("</").filter_map(end).collect();
+        let (found, end) = (Vec::new(), text.len());
+        Self { text, at: 0, found, ends, has_prose: false, from: 0, doubt: None, end }
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn line(&self) -> Option<&'t str> {
+        self.rest().split_inclusive('\n').next()
+    }
+
+    /// Takes what comes next up to `end` for material. A line break at its end is none of it.
+    fn take(&mut self, kind: Kind, end: usize, open: impl Into<String>, close: impl Into<String>) {
+        let end = end.clamp(self.at, self.text.len());
+        let part = self.text.get(self.at..end).unwrap_or_default();
+        let range = self.at..self.at + part.trim_end_matches(['\n', '\r']).len();
+        self.found.push(Material { range, kind, open: open.into(), close: close.into() });
+        self.at = end;
+    }
+
+    pub(super) fn run(&mut self) {
+        let head = |head: &&str| Some(self.text.rfind(head)? + head.len());
+        if let Some(end) = REQUESTS.iter().find_map(head) {
+            self.take(Kind::Quote, end, "", "");
+            self.from = end;
+        }
+        let (mut block_end, mut is_patch) = (0, false);
+        while let Some(line) = self.line() {
+            if self.at >= block_end {
+                block_end = paragraph_end(self.text, self.at).max(self.at + 1);
+                let block = self.text.get(self.at..block_end).unwrap_or_default();
+                is_patch = block.lines().any(|line| line.starts_with(['+', '@']));
+            }
+            if !self.takes_block(line) && !self.takes_line(line, is_patch) {
+                self.prose(line);
+            }
+        }
+    }
+
+    /// What several lines are together: a fence, a tag, a comment, what is below the head of a mail.
+    fn takes_block(&mut self, line: &'t str) -> bool {
+        let plain = line.trim();
+        let start = self.at + (line.len() - line.trim_start().len());
+        if let Some((name, end)) = self.foreign_tag(start) {
+            let inside = self.text.get(start..end).unwrap_or_default();
+            let is_inline = !self.is_line_start(start) && !inside.contains('\n');
+            let kind = match is_inline {
+                true if inside.contains(['.', '!', '?', '。']) => Kind::Sentences,
+                true => Kind::Name,
+                false => Kind::Quote,
+            };
+            self.at = start;
+            self.take(kind, end, format!("<{name}>\n"), format!("</{name}>"));
+            return true;
+        }
+        let block = BLOCKS.iter().find(|(begin, _)| plain.starts_with(begin));
+        let Some((begin, end)) = block else { return false };
+        let inside = plain.trim_start_matches(begin.chars().next().unwrap_or_default());
+        let fence = plain.get(..plain.len() - inside.len()).filter(|_| begin == end);
+        let mut to = self.at + line.len();
+        let is_line = !end.is_empty() && inside.contains(end);
+        // Code inside of a line begins like a fence.
+        if is_line && fence.is_some() && !inside.ends_with(end) {
+            return false;
+        }
+        if !is_line {
+            let is_end = |line: &&str| match fence {
+                Some(fence) => {
+                    line.trim().starts_with(fence)
+                        && line
+                            .trim()
+                            .trim_start_matches(fence)
+                            .trim_start_matches(end.chars().next().unwrap_or_default())
+                            .is_empty()
+                }
+                None => !end.is_empty() && line.contains(end),
+            };
+            let after = self.text.get(to..).unwrap_or_default().split_inclusive('\n');
+            let found = after.inspect(|line| to += line.len()).find(is_end);
+            to = if found.is_some() { to } else { self.end };
+        }
+        let close = if end.is_empty() || is_line {
+            String::new()
+        } else {
+            format!("\n{}", fence.unwrap_or(end))
+        };
+        self.take(Kind::Paste, to, format!("{plain}\n"), close);
+        true
+    }
+
+    /// What a line is by itself: of a quotation, a comment, a log, code, data.
+    fn takes_line(&mut self, line: &'t str, is_patch: bool) -> bool {
+        let (end, plain) = (self.at + line.len(), line.trim());
+        let item = plain.trim_start_matches(['-', '*', '•', ' ']);
+        let begins =
+            |of: &str, list: &'static str| { list.split(' ') }.find(|mark| of.starts_with(mark));
+        if let Some(mark) = begins(item, QUOTES) {
+            self.take(Kind::Quote, end, format!("{mark} "), "");
+            // A quotation goes on in the next line, without its mark too.
+            let goes_on =
+                |line: &&str| !line.trim().is_empty() && begins(line.trim(), QUOTES).is_none();
+            while let Some(line) = self.line().filter(goes_on) {
+                self.take(Kind::Quote, self.at + line.len(), format!("{mark} "), "");
+            }
+            return true;
+        }
+        if is_chat_head(plain) {
+            self.take(Kind::Quote, paragraph_end(self.text, self.at), format!("{plain}\n"), "");
+            return true;
+        }
+        let mark = match begins(plain, COMMENTS) {
+            _ if plain.is_empty() => return false,
+            _ if line.starts_with("    ") || line.starts_with('\t') => "   ",
+            Some("#") if plain.contains(char::is_alphanumeric) && !speaks(plain) => {
+                self.take(Kind::Heading, end, "# ", "");
+                return true;
+            }
+            // A line between parts of a message.
+            Some(_) if !plain.contains(char::is_alphanumeric) => return false,
+            Some(mark) => mark,
+            None if is_patch && line.starts_with([' ', '-']) => "-",
+            None if plain.starts_with('-') && !plain.starts_with("- ") => "-",
+            None if is_data(plain) || is_logged(plain) => ">",
+            None => return false,
+        };
+        self.take(Kind::Paste, end, format!("{mark} "), "");
+        true
+    }
+
+    /// Words of the user, up to where somebody else speaks.
+    fn prose(&mut self, line: &'t str) {
+        let from = self.at;
+        let start = from + (line.len() - line.trim_start().len());
+        if let Some((name, end)) = self.users_tag(start) {
+            let is_end = self.text.get(start..).is_some_and(|tag| tag.starts_with("</"));
+            let whole = self.text.len();
+            self.end = if is_end { whole } else { self.ends.get(name).copied().unwrap_or(whole) };
+            self.take(Kind::Heading, end, "", "");
+            self.from = if self.has_prose || is_end { self.from } else { end };
+            return;
+        }
+        let tags = line.match_indices('<').map(|(at, _)| from + at).filter(|at| *at > start);
+        let is_tag = |at: &usize| self.foreign_tag(*at).is_some() || self.users_tag(*at).is_some();
+        let tag = { tags }.find(is_tag);
+        let line = self.text.get(from..tag.unwrap_or(from + line.len())).unwrap_or_default();
+        let plain = line.trim();
+        self.at = from + line.len();
+        self.has_prose |= line.contains(char::is_alphanumeric);
+        if plain.starts_with(|c: char| "-*•".contains(c) || c.is_ascii_digit()) {
+            self.doubt.get_or_insert(from);
+        }
+        if let Some(report) = report(line).or_else(|| labelled(line)) {
+            let said = line.get(report.clone()).unwrap_or_default();
+            let has_colon = said.trim_start().starts_with([':', '：']);
+            // Quotation marks say themselves how far they go.
+            let is_quoted = said.trim_start_matches([' ', ',']).starts_with(is_mark);
+            if said.contains(char::is_alphanumeric) && !is_quoted {
+                let end =
+                    if has_colon { paragraph_end(self.text, from) } else { from + report.end };
+                let lead = line.get(..report.start).unwrap_or_default().trim();
+                self.at = from + report.start;
+                return self.take(Kind::Sentences, end, format!("{lead}: "), "");
+            }
+        }
+        let is_lead = plain.ends_with([':', '：']);
+        let leads = leads_to_paste(plain) && (is_lead || plain.to_lowercase().contains("below"));
+        if is_lead || leads {
+            self.doubt.get_or_insert(self.at);
+        }
+        if leads || is_lead && report(line).is_some() {
+            self.take_unmarked(plain);
+        }
+    }
+
+    /// Takes what a line leads to, all of it where nothing marks it: it marks itself else.
+    fn take_unmarked(&mut self, lead: &str) {
+        let at = self.text.len() - self.rest().trim_start_matches(['\n', '\r']).len();
+        let ends = std::mem::take(&mut self.ends);
+        let mut probe = Self { text: self.text, at, ends, end: self.end, ..Self::new("") };
+        let line = probe.line().unwrap_or_default();
+        let is_marked = probe.takes_block(line) || probe.takes_line(line, false);
+        self.ends = probe.ends;
+        if !is_marked && !line.trim_start().starts_with(is_mark) {
+            self.take(Kind::Paste, self.end, format!("{lead}\n"), "");
+        }
+    }
+
+    /// Whether nothing stands before a place in its line.
+    fn is_line_start(&self, at: usize) -> bool {
+        let before = self.text.get(..at).unwrap_or_default();
+        before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty())
+    }
+
+    /// The tag at a place that a client puts around the user's words, and where it ends.
+    fn users_tag(&self, at: usize) -> Option<(&'t str, usize)> {
+        let (name, end) = tag_at(self.text, at)?;
+        let lower = name.to_ascii_lowercase();
+        let is_end = self.text.get(at..).is_some_and(|tag| tag.starts_with("</"));
+        let is_of_client = has(OF_CLIENTS, &lower) && (!self.has_prose || is_end);
+        (has(OF_USERS, &lower) || is_of_client).then_some((name, at + end))
+    }
+
+    /// The name of the tag at a place, where it is none for the user's words, and where what is in
+    /// it ends.
+    fn foreign_tag(&self, at: usize) -> Option<(&'t str, usize)> {
+        let (name, end) = tag_at(self.text, at)?;
+        let text = self.text.get(at..)?;
+        let is_formatting = has(FORMATTING, &name.to_ascii_lowercase());
+        if text.starts_with("</") || is_formatting || self.users_tag(at).is_some() {
+            return None;
+        }
+        // What is inside may close the tag too: the last end counts.
+        let is_line = self.is_line_start(at);
+        let last = self.ends.get(name).copied().filter(|last| *last > at);
+        let last = last.or_else(|| is_line.then_some(self.text.len()))?;
+        // `Wrap it in <sum> tags` names a tag.
+        let behind = text.get(end..).and_then(|behind| behind.strip_prefix(' '));
+        let is_named = behind.is_some_and(|behind| behind.starts_with(char::is_lowercase))
+            && !is_line
+            && last > paragraph_end(self.text, at);
+        (!is_named).then_some((name, last))
+    }
+}
+
+/// The name of the tag at a place, and its length.
+fn tag_at(text: &str, at: usize) -> Option<(&str, usize)> {
+    let tag = text.get(at..)?;
+    let rest = tag.strip_prefix('<')?;
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    let name = rest.get(..rest.find(|c| !is_name(c))?)?;
+    let after = rest.get(name.len()..)?;
+    let length = tag.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
+    let is_tag =
+        name.starts_with(char::is_alphabetic) && after.starts_with(['>', ' ', '\n', '\t', '/']);
+    is_tag.then_some((name, length + 1))
+}
+
+/// Whether a heading reads like a rule, or like what takes one back.
+fn speaks(heading: &str) -> bool {
+    let said = heading.trim_start_matches(['#', ' ']);
+    rule::is_rule(said) || correction(said, false).is_some() || says_instead(said)
+}
+
+/// Where the paragraph ends in which a place is.
+fn paragraph_end(text: &str, from: usize) -> usize {
+    let lines = text.get(from..).unwrap_or_default().split_inclusive('\n');
+    let lines = lines.take_while(|line| !line.trim().is_empty());
+    from + lines.map(str::len).sum::<usize>()
+}
