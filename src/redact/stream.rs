@@ -72,15 +72,14 @@ impl StreamForm {
                 continue;
             }
             let is_half = line == "\n" && text.get(..at).is_some_and(|text| text.ends_with('\r'));
-            match last.as_mut().filter(|_| is_half) {
-                // The other half of a line's end.
-                Some((_, last, _)) => last.to_mut().push('\n'),
-                None => {
-                    let line = (at, Cow::Borrowed(data.unwrap_or(line)), data.is_some());
-                    if let Some((at, data, is_data)) = last.replace(line) {
-                        take(at, &data, is_data);
-                    }
-                }
+            // The other half of a line's end.
+            if let Some((_, last, _)) = last.as_mut().filter(|_| is_half) {
+                last.to_mut().push('\n');
+                continue;
+            }
+            let line = (at, Cow::Borrowed(data.unwrap_or(line)), data.is_some());
+            if let Some((at, data, is_data)) = last.replace(line) {
+                take(at, &data, is_data);
             }
         }
         if let Some((at, data, is_data)) = last {
