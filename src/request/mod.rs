@@ -36,6 +36,7 @@ mod recording;
 mod reports;
 #[expect(clippy::module_inception, reason = "the module is named for its main type")]
 mod request;
+mod strings;
 mod tools;
 
 pub(crate) use answers::{Answer, Answers, adds_system};

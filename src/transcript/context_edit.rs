@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use super::{Api, BodyText, body::Payload};
+use super::Api;
 use crate::{
     json::{Object, ObjectExt, Value},
     veil::{Facet, PartContent},
@@ -30,7 +30,7 @@ impl AppliedEdit {
         if api != Api::Messages || !is_named {
             return Vec::new();
         }
-        let response = api.response(&Payload::Text(BodyText::from(response)));
+        let response = api.joined(response);
         response.as_ref().map(Self::of_answer).unwrap_or_default()
     }
 

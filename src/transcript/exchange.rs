@@ -249,6 +249,11 @@ impl Api {
         self.streamed(response).map(|streamed| streamed.response)
     }
 
+    /// As [`Api::response`], of a body.
+    pub(crate) fn joined(self, response: &str) -> Option<Value> {
+        self.response(&Payload::Text(response.into()))
+    }
+
     /// The same, and whether a stream came to its end.
     fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
         let whole = |response| StreamedResponse { response, is_whole: true, is_ended: false };

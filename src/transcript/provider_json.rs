@@ -1,6 +1,6 @@
 //! Requests and responses in the form of a provider, read into frames outside of a transcript.
 
-use super::{Api, body::Payload, chat, responses, sink::Sink};
+use super::{Api, chat, responses, sink::Sink};
 use crate::{
     json::{Value, object},
     veil::Frame,
@@ -43,7 +43,7 @@ fn frames_in(mut sink: Sink) -> Vec<Frame> {
 /// Reads the body of a response, a stream as what it would have been in one; `None` where it is
 /// none.
 pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
-    let response = api.response(&Payload::Text(body.into()))?;
+    let response = api.joined(body)?;
     let text = |pointer: &str| response.pointer(pointer)?.as_str().map(str::to_owned);
     let finish_reason = match api {
         Api::Chat => text("/choices/0/finish_reason"),

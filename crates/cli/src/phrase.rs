@@ -77,6 +77,11 @@ impl Phrase {
         found
     }
 
+    /// What tells a place from others of the same phrase: of a pattern the text there.
+    pub(crate) fn found<'t>(&self, text: &'t str, place: TextRange) -> &'t str {
+        if matches!(self.kind, Kind::Pattern(_)) { place.of(text) } else { "" }
+    }
+
     fn places_as_it_stands(&self, text: &str) -> Vec<TextRange> {
         match &self.kind {
             Kind::Plain(wanted) => occurrences(text, wanted),

@@ -4,10 +4,15 @@ pub(crate) mod args;
 mod candidates;
 mod request;
 
-use std::{cell::Cell, collections::HashMap, io::Write, sync::Arc};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashMap},
+    io::Write,
+    sync::Arc,
+};
 
 use afterimage::{
-    id::FrameSeq,
+    id::{FrameSeq, Role},
     json::Value,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
@@ -16,7 +21,7 @@ use afterimage::{
 };
 use indexmap::IndexSet;
 
-use self::request::RequestHit;
+use self::request::{RequestHit, Shown};
 use crate::{
     failure::{Failure, Outcome, Stop},
     hit::Hit,
@@ -219,7 +224,7 @@ impl Hits {
                 if let Some(file) = self.file.as_ref().filter(|_| self.in_file == 0) {
                     view::rule(out, file, style::HEADING, "")?;
                 }
-                view::rule(out, "in requests, and in no frame", style::HEADING, "")?;
+                view::rule(out, "in requests and answers, and in no frame", style::HEADING, "")?;
                 table.head(out)?;
             }
             hit.print(&table, Some(number), out)?;
@@ -266,14 +271,24 @@ impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
         let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
-        let mut held = Vec::new();
-        while let Some(page) = pages.next(&mut FrameFilter::default())? {
+        let (mut held, mut found) = (Vec::new(), BTreeMap::new());
+        while let Some(mut page) = pages.next(&mut FrameFilter::default())? {
             if !is_wanted(&page.session) {
                 continue;
             }
+            page.places = page.places.take().or_else(|| self.places(&page));
+            if let (Some(phrase), Some(places)) = (self.phrase, &page.places)
+                && !places.is_empty()
+            {
+                let role = page.snapshot.chunk(0).and_then(|chunk| chunk.role());
+                let text =
+                    |place: &TextRange| phrase.found(page.snapshot.text(), *place).to_owned();
+                let texts = places.iter().map(text).collect();
+                let shown = Shown { is_agents: role == Some(Role::Assistant), texts };
+                found.insert((Arc::clone(&page.session), page.sequence), shown);
+            }
             if pages.may_replace() {
                 // Whether the context holds it is known after the last frame.
-                let page = Page { places: self.places(&page), ..page };
                 let has_facet =
                     self.args.target.facet.as_ref().is_some_and(|facet| {
                         !find_chunks_by_facet(&*page.snapshot, facet).is_empty()
@@ -335,7 +350,7 @@ impl Tracing<'_> {
             )
         })?;
         let Some(phrase) = self.phrase else { return Ok(()) };
-        request::search_all(&exchanges, phrase, |number, exchange, hit| {
+        request::search_all(&exchanges, &found, phrase, |number, exchange, hit| {
             if !is_wanted(&exchange.session) {
                 return Ok(());
             }

@@ -35,7 +35,7 @@ pub(crate) struct Trace {
     pub(crate) input: Input,
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Search the request with this number, with its tools and parameters, for --text
+    /// Search the request with this number, with its tools and parameters, and its answer for --text
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["facet", "at"])]
     pub(crate) request: Option<usize>,
     #[command(flatten)]

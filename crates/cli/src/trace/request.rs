@@ -1,19 +1,21 @@
-//! Searching requests: their tools, their system prompts, their messages, their parameters.
+//! Searching requests, their tools, system prompts, messages and parameters, and their answers.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     io::Write,
+    ops::Bound::{Excluded, Unbounded},
     rc::Rc,
     sync::Arc,
 };
 
 use afterimage::{
+    export::OwnedJson,
     hud::Owner,
     id::{FacetId, FrameSeq},
-    json::{Object, ObjectExt, Path, PathElement, Value},
-    request::{PartKind, Request, RequestPart},
+    json::{Object, ObjectExt, Path, Value},
+    request::{Exchange, PartKind, Recording, Request, RequestPart},
     text::TextRange,
-    transcript::RecordedExchange,
+    transcript::{Api, RecordedExchange},
 };
 
 use super::args::Trace;
@@ -53,11 +55,13 @@ pub(super) fn run(
         let labels = RecordingLabels::new(&recording);
         let cleared = recording.cleared(number).map_err(|error| source.refuse(error))?;
         let found = search(&request, phrase).map_err(|error| source.refuse(error))?;
-        for mut hit in found {
+        let answer = exchange.map(|exchange| of_answer(&recording, exchange, phrase));
+        for mut hit in found.into_iter().chain(answer.into_iter().flatten()) {
             if let (Some(session), Some(frame)) = (&session, hit.frame) {
                 // Of a message the facet that says it, where the frame tells which that is.
-                let said =
-                    recording.facet_of(session, frame, &hit.text).filter(|_| hit.is_recorded);
+                let said = recording
+                    .facet_of(session, frame, &hit.text)
+                    .filter(|_| hit.is_recorded && hit.facet != ANSWER);
                 hit.facet = said.map_or(hit.facet, |facet| facet.to_string());
                 hit.label = labels.of(session, frame, Some(&hit.facet));
             }
@@ -82,7 +86,10 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Where a text stands in a request.
+/// The facet that a recorded answer is.
+const ANSWER: &str = "answer";
+
+/// Where a text stands in a request, or in its answer.
 pub(super) struct RequestHit {
     facet: String,
     frame: Option<FrameSeq>,
@@ -99,42 +106,40 @@ pub(super) struct RequestHit {
 
 /// Where a phrase stands in a request.
 fn search(request: &Request, phrase: &Phrase) -> afterimage::Result<Vec<RequestHit>> {
-    let mut hits = Vec::new();
-    let mut add =
-        |text: &str, path: &Path, owner: &dyn Fn(usize) -> (String, Option<FrameSeq>, bool)| {
-            let places = phrase.places(text);
-            if places.is_empty() {
-                return;
-            }
-            let text: Rc<str> = text.into();
-            for range in places {
-                let (facet, frame, is_recorded) = owner(range.start());
-                let (label, is_cleared) = (Label::default(), false);
-                let (path, text) = (path.clone(), Rc::clone(&text));
-                hits.push(RequestHit {
-                    facet,
-                    frame,
-                    is_recorded,
-                    label,
-                    path,
-                    text,
-                    range,
-                    is_cleared,
-                });
-            }
-        };
-    let owned = request.in_cache_order()?;
-    for (path, text) in owned.root().texts() {
-        add(text.as_str(), &path, &|at| owner(text.owner_of(at)));
-    }
-    let parameters = request.parameters()?;
+    let mut hits = places(request.in_cache_order()?.root(), &Path::default(), phrase);
     // The request in cache order holds the model already.
-    for (name, value) in parameters.iter().filter(|(name, _)| *name != "model") {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let path = Path::from_iter([PathElement::Key(name.clone())]);
-        add(&text, &path, &|_| (format!("parameter:{name}"), None, true));
+    let is_parameter =
+        |part: &RequestPart| matches!(&part.kind, PartKind::Parameter { name } if name != "model");
+    for part in request.parts().into_iter().filter(is_parameter) {
+        hits.extend(places_in(request, &part, phrase));
     }
     Ok(hits)
+}
+
+/// Where a phrase stands in a part of a request.
+fn places_in(request: &Request, part: &RequestPart, phrase: &Phrase) -> Vec<RequestHit> {
+    let owned = request.owned_part(part);
+    owned.map_or_else(Vec::new, |(at, owned)| places(&owned, &at, phrase))
+}
+
+/// Where a phrase stands in the strings of a value, which stands at this path.
+fn places(owned: &OwnedJson, at: &Path, phrase: &Phrase) -> Vec<RequestHit> {
+    let mut hits = Vec::new();
+    for (path, text) in owned.texts() {
+        let places = phrase.places(text.as_str());
+        if places.is_empty() {
+            continue;
+        }
+        let elements = at.elements().iter().chain(path.elements());
+        let (path, string): (Path, Rc<str>) = (elements.cloned().collect(), text.as_str().into());
+        hits.extend(places.into_iter().map(|range| {
+            let (facet, frame, is_recorded) = owner(text.owner_of(range.start()));
+            let (label, is_cleared) = (Label::default(), false);
+            let (path, text) = (path.clone(), Rc::clone(&string));
+            RequestHit { facet, frame, is_recorded, label, path, text, range, is_cleared }
+        }));
+    }
+    hits
 }
 
 /// The facet and the frame of an owner, and whether that is a part of a recorded request.
@@ -165,11 +170,19 @@ pub(super) fn numbered(exchanges: &[RecordedExchange]) -> Vec<(usize, &RecordedE
     (1..).zip(listed).collect()
 }
 
-/// Finds what stands in recorded requests and in no frame of their sessions: in tools, parameters,
-/// system prompts and messages that a later request has no more. Each is named once, with the first
-/// request that holds it.
+/// What was found in a frame.
+pub(super) struct Shown {
+    pub(super) is_agents: bool,
+    /// As [`Phrase::found`] has it.
+    pub(super) texts: HashSet<String>,
+}
+
+/// Finds what stands in recorded requests and answers and in no frame of their sessions: in tools,
+/// parameters, system prompts, messages that a later request has no more, in what a frame does not
+/// show of its message, and in answers. Each is named once, with the first request that holds it.
 pub(super) fn search_all(
     listed: &Numbered<'_>,
+    shown: &BTreeMap<(Arc<str>, FrameSeq), Shown>,
     phrase: &Phrase,
     mut found: impl FnMut(usize, &RecordedExchange, RequestHit) -> Outcome,
 ) -> Outcome {
@@ -178,6 +191,21 @@ pub(super) fn search_all(
         exchange.request.get(part.range.clone()).map(|text| (part.facet_id(), text.to_owned()))
     };
     let mut seen = HashSet::new();
+    let mut read = HashSet::new();
+    let mut said: HashSet<(Arc<str>, Rc<str>)> = HashSet::new();
+    let answers = listed.iter().filter_map(|(_, of)| Some((Arc::clone(&of.session), of.answer?)));
+    let answers: BTreeSet<(Arc<str>, FrameSeq)> = answers.collect();
+    let is_in =
+        |of: &Shown, hit: &RequestHit| of.texts.contains(phrase.found(&hit.text, hit.range));
+    // An answer ends where another one begins.
+    let is_answered = |exchange: &RecordedExchange, hit: &RequestHit| {
+        let Some(first) = exchange.answer else { return false };
+        let first = (Arc::clone(&exchange.session), first);
+        let next = answers.range((Excluded(first.clone()), Unbounded)).next();
+        let frames = shown.range(first.clone()..).take_while(|((of, _), _)| *of == first.0);
+        let mut frames = frames.take_while(|(frame, _)| next.is_none_or(|next| *frame < next));
+        frames.any(|(_, of)| of.is_agents && is_in(of, hit))
+    };
     // The frame of a system prompt is that of the last request.
     let last: HashMap<&str, &RecordedExchange> =
         listed.iter().map(|(_, exchange)| (&*exchange.session, *exchange)).collect();
@@ -187,36 +215,79 @@ pub(super) fn search_all(
         seen.extend(text.map(|(id, text)| (Arc::clone(&exchange.session), id, text)));
     }
     for (number, exchange) in listed {
+        let session = &exchange.session;
         let request = Request::recorded(exchange);
-        let mut parts = request.parts();
-        parts.retain(|part| match part.kind {
+        let mut is_new = |part: &RequestPart| match part.kind {
             PartKind::Form => false,
-            PartKind::Message { frame, .. } => frame.is_none(),
-            _ => true,
-        });
-        let new = parts.iter().filter_map(|part| slice(exchange, part));
-        let new: HashSet<FacetId> = new
-            .filter(|(id, text)| {
-                // What is said in any place of the conversation is said once.
-                let id =
-                    if id.as_str().starts_with("message:") { "message".into() } else { id.clone() };
-                seen.insert((Arc::clone(&exchange.session), id, text.clone()))
-            })
-            .map(|(id, _)| id)
-            .collect();
-        if new.is_empty() {
-            continue;
-        }
-        // A body that cannot be read was told of when it was read.
-        for mut hit in search(&request, phrase).unwrap_or_default() {
-            if hit.is_recorded && new.contains(&FacetId::from(hit.facet.as_str())) {
-                hit.frame = None;
-                hit.label = Label::of_line(exchange.line);
-                found(*number, exchange, hit)?;
+            PartKind::Message { frame: Some(frame), .. } => {
+                read.insert((Arc::clone(session), frame))
             }
+            _ => slice(exchange, part).is_some_and(|(id, text)| {
+                // What is said in any place of the conversation is said once.
+                let id = if id.as_str().starts_with("message:") { "message".into() } else { id };
+                seen.insert((Arc::clone(session), id, text))
+            }),
+        };
+        // A body that cannot be read was told of when it was read.
+        let mut hits = Vec::new();
+        for part in request.parts().iter().filter(|part| is_new(part)) {
+            let frame = part.frame().and_then(|frame| shown.get(&(Arc::clone(session), frame)));
+            let found = places_in(&request, part, phrase).into_iter();
+            hits.extend(found.filter(|hit| !frame.is_some_and(|frame| is_in(frame, hit))));
+        }
+        if let Some(body) = &exchange.response {
+            let mut answer = in_answer(exchange.api, body, phrase);
+            let text = |hit: &RequestHit| (Arc::clone(session), Rc::clone(&hit.text));
+            answer.retain(|hit| !said.contains(&text(hit)) && !is_answered(exchange, hit));
+            said.extend(answer.iter().map(text));
+            hits.extend(answer);
+        }
+        for mut hit in hits.into_iter().filter(|hit| hit.is_recorded) {
+            hit.frame = None;
+            hit.label = Label::of_line(exchange.line);
+            found(*number, exchange, hit)?;
         }
     }
     Ok(())
+}
+
+/// Where a phrase stands in the answer of an exchange: in its body, or where there is none in its
+/// frames.
+fn of_answer(recording: &Recording, exchange: &Exchange, phrase: &Phrase) -> Vec<RequestHit> {
+    if let Some(body) = &exchange.response.body {
+        let mut hits = in_answer(exchange.api, body, phrase);
+        hits.iter_mut().for_each(|hit| hit.frame = exchange.answer());
+        return hits;
+    }
+    let history = recording.history(&exchange.session);
+    let mut hits = Vec::new();
+    for frame in exchange.response.frames.iter().filter_map(|frame| history?.get(*frame)) {
+        let Some(shown) = &frame.rendered_snapshot else { continue };
+        let text: Rc<str> = shown.text().into();
+        hits.extend(phrase.places(&text).into_iter().map(|range| {
+            let facets = shown.chunk_at(range.start()).map(|chunk| chunk.facet_ids());
+            let facet = facets.and_then(|mut ids| ids.next()).unwrap_or("form").to_owned();
+            let (frame, is_recorded) = (Some(frame.sequence), false);
+            let (label, path, text, is_cleared) =
+                (Label::default(), Path::default(), Rc::clone(&text), false);
+            RequestHit { facet, frame, is_recorded, label, path, text, range, is_cleared }
+        }));
+    }
+    hits
+}
+
+/// Where a phrase stands in the body of a response: in what a stream would have been in one, else in its
+/// events.
+fn in_answer(api: Api, body: &str, phrase: &Phrase) -> Vec<RequestHit> {
+    let mut hits: Vec<RequestHit> = Vec::new();
+    for owned in api.owned_answer(body) {
+        let mut more = places(&owned, &Path::default(), phrase);
+        let found = |hit: &RequestHit| phrase.found(&hit.text, hit.range).to_owned();
+        let known: HashSet<String> = hits.iter().map(found).collect();
+        more.retain(|hit| !known.contains(&found(hit)));
+        hits.extend(more);
+    }
+    hits
 }
 
 impl RequestHit {
@@ -251,7 +322,7 @@ impl RequestHit {
         cells.extend([
             plain(self.frame.map_or_else(|| "–".to_owned(), |frame| frame.to_string())),
             plain(grouped(self.range.start() as u64)),
-            (format!("{owner}  {}", self.path), style::HEADING),
+            (format!("{owner}  {}", self.path).trim_end().to_owned(), style::HEADING),
         ]);
         table.row(out, cells)?;
         hit::quote(out, &self.text, self.range)?;

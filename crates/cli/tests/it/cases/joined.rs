@@ -526,6 +526,120 @@ fn a_text_is_found_wherever_a_recorded_request_holds_it() {
     assert!(table.contains("over the mole") && table.contains("tool:look  /tools/0"), "{table}");
 }
 
+/// The value with each string `§` replaced by a text of its own, of which there were `count` before.
+fn numbered(value: &Value, count: &mut usize) -> Value {
+    let mut pieces =
+        value.to_string().split('§').map(str::to_owned).collect::<Vec<_>>().into_iter();
+    let mut text = pieces.next().unwrap();
+    for piece in pieces {
+        *count += 1;
+        text += &format!("needle-{count:05}{piece}");
+    }
+    serde_json::from_str(&text).unwrap()
+}
+
+fn events(events: &[Value]) -> Value {
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into()
+}
+
+#[test]
+fn every_string_of_a_recorded_exchange_is_found() {
+    let cite = json!([{"type": "url_citation", "url": "§", "title": "§"}]);
+    let call = json!([{"id": "§", "type": "function", "function": {"name": "f", "arguments": "{\"at\":\"§\"}"}}]);
+    let choice = |index| json!({"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": "§", "refusal": "§", "reasoning_content": "§", "annotations": cite, "audio": {"id": "a", "transcript": "§"}, "tool_calls": call}});
+    let delta = |index, delta| json!({"system_fingerprint": "§", "choices": [{"index": index, "delta": delta}]});
+    let (needle, rest) = ("needle-12345".split_at(6), json!({"choices": [], "citations": ["§"]}));
+    let asks = json!({"role": "user", "name": "§", "content": [{"type": "text", "text": "§"}, {"type": "file", "file": {"filename": "§"}}]});
+    let items = json!([
+        {"type": "additional_tools", "tools": [{"type": "function", "name": "g", "description": "§"}]},
+        {"type": "mcp_list_tools", "server_label": "m", "tools": [{"name": "h", "description": "§"}]},
+        {"type": "message", "id": "§", "role": "assistant", "content": [{"type": "output_text", "text": "§", "annotations": cite}, {"type": "output_audio", "transcript": "§"}]},
+        {"type": "function_call", "call_id": "§", "name": "f", "arguments": "{\"at\":\"§\"}"},
+    ]);
+    let exchanges = [
+        (
+            CHAT,
+            json!({"model": "m", "user": "§", "n": 3, "messages": [asks, choice(0)["message"]]}),
+            json!({"id": "§", "choices": [choice(0), choice(1), choice(2)]}),
+        ),
+        (
+            CHAT,
+            json!({"model": "m", "n": 2, "messages": [{"role": "user", "content": "a"}]}),
+            events(&[
+                delta(0, json!({"content": "yes", "annotations": cite})),
+                delta(1, json!({"content": needle.0})),
+                delta(1, json!({"content": needle.1})),
+                rest,
+            ]),
+        ),
+        (
+            RESPONSES,
+            json!({"model": "m", "instructions": "§", "input": items}),
+            json!({"id": "§", "output": items, "metadata": {"k": "§"}}),
+        ),
+        (
+            RESPONSES,
+            json!({"model": "m", "input": "§"}),
+            events(&[
+                json!({"type": "response.output_text.delta", "delta": "yes", "obfuscation": "§"}),
+                json!({"type": "response.completed", "response": {"id": "r", "output": items}}),
+            ]),
+        ),
+        (
+            MESSAGES,
+            json!({"model": "m", "messages": [
+                {"role": "user", "content": [{"type": "document", "title": "§", "source": {"type": "text", "data": "§"}}, {"type": "text", "text": "a"}]},
+                {"role": "assistant", "content": [{"type": "text", "text": "§", "citations": [{"type": "char_location", "cited_text": "§"}]}]},
+                {"role": "user", "content": [{"type": "search_result", "title": "§", "source": "§", "content": [{"type": "text", "text": "§"}]}]},
+            ]}),
+            json!({"type": "message", "id": "§", "role": "assistant", "content": [{"type": "thinking", "thinking": "§", "signature": "§"}, {"type": "text", "text": "§", "citations": [{"cited_text": "§", "url": "§"}]}]}),
+        ),
+        (
+            MESSAGES,
+            json!({"model": "m", "messages": [{"role": "user", "content": "b"}]}),
+            json!({"type": "error", "error": {"message": "§"}}),
+        ),
+        (
+            MESSAGES,
+            json!({"model": "m", "messages": [{"role": "user", "content": "c"}]}),
+            json!("<p>§</p>"),
+        ),
+    ];
+    for (url, request, response) in exchanges {
+        let mut count = 0;
+        let pair = [request, response].map(|value| numbered(&value, &mut count));
+        let mut expected: Vec<String> =
+            (1..=count).map(|number| format!("needle-{number:05}")).collect();
+        expected
+            .extend(pair[1].to_string().contains("12345").then(|| needle.0.to_owned() + needle.1));
+        let [request, response] = pair;
+        let file = har(url, &[(request, response)]);
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("archive");
+        run(&["archive", "--output", archive.to_str().unwrap(), path(&file)]);
+        let pattern = ["trace", "--regex", "--text", r"needle-\d{5}"];
+        for more in
+            [&[path(&file)][..], &[archive.to_str().unwrap()], &["--request", "1", path(&file)]]
+        {
+            let table = on_80_columns(&[&pattern[..], more].concat());
+            let lost: Vec<&String> =
+                expected.iter().filter(|text| !table.contains(*text)).collect();
+            assert_eq!(lost, [""; 0], "{more:?} of {url}\n{table}");
+        }
+    }
+    // What a frame shows is found there alone; of an answer as of a message.
+    let file = har(
+        CHAT,
+        &[(
+            json!({"model": "m", "messages": [{"role": "user", "content": "a"}]}),
+            json!({"choices": [choice(0)]}),
+        )],
+    );
+    assert_eq!(run(&["trace", "--text", "assistant", path(&file)]).code, Some(1));
+    let hits = one(&["trace", "--json", "--text", "§", path(&file)]);
+    assert!(hits.as_array().unwrap().iter().all(|hit| hit.get("request").is_none()), "{hits}");
+}
+
 #[test]
 fn a_replay_with_prices_fits_80_columns() {
     let file = "crates/cli/tests/data/traffic.json";
