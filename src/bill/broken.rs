@@ -256,8 +256,9 @@ fn differs(recording: &Recording, (from, to): (usize, usize)) -> Result<Option<B
     if !(is_recorded(was) && is_recorded(is)) {
         return Ok(None);
     }
-    let reshaped = reshaped(&recording.request(from)?, &recording.request(to)?)?;
-    Ok(reshaped.map(BreakCause::Reshaped))
+    let (was, is) = (recording.request(from)?, recording.request(to)?);
+    let mut reshaped = reshaped(was.value()?, is.value()?).into_iter();
+    Ok(reshaped.find(|content| content.change.is_shape()).map(BreakCause::Reshaped))
 }
 
 /// Whether a request still holds a message of an earlier one of its session: a compaction may

@@ -97,69 +97,161 @@ pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
     Ok(Changes { tools, parameters, breaks })
 }
 
-/// A content that says the same in another form: a text, or a list of blocks. Providers document them
-/// as one, and a program between may not take them for that.
+/// Something that says the same in another form: a text, or a list of blocks; with marks for the cache,
+/// or without. Providers document them as one, and a program between may not take them for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReshapedContent {
-    /// What holds it: `system`, or `message:INDEX`.
+    /// What holds it: `system`, `tool:NAME`, or `message:INDEX`.
     pub owner: FacetId,
     /// The role of the message, where it has one.
     pub role: Option<String>,
-    /// Whether it is a text now, and a list of blocks was before.
-    pub is_text: bool,
+    /// How its form differs.
+    pub change: FormChange,
+}
+
+/// How two forms of one content differ.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormChange {
+    /// It was a list of blocks, and is a text.
+    Text,
+    /// It was a text, and is a list of blocks.
+    Blocks,
+    /// It has marks for the cache, and had none.
+    Marked,
+    /// It had marks for the cache, and has none.
+    Unmarked,
+    /// It has other marks for the cache, or at other places.
+    Remarked,
+}
+
+impl FormChange {
+    /// The name on the wire: `text`, `blocks`, `marked`, `unmarked`, `remarked`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Blocks => "blocks",
+            Self::Marked => "marked",
+            Self::Unmarked => "unmarked",
+            Self::Remarked => "remarked",
+        }
+    }
+
+    /// Whether it is another shape, and not another mark.
+    pub const fn is_shape(self) -> bool {
+        matches!(self, Self::Text | Self::Blocks)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Text => "changed its form from a list of blocks to a text",
+            Self::Blocks => "changed its form from a text to a list of blocks",
+            Self::Marked => "has a mark for the cache, and had none",
+            Self::Unmarked => "has no mark for the cache, and had one",
+            Self::Remarked => "has another mark for the cache",
+        }
+    }
 }
 
 impl ReshapedContent {
+    /// The index of the message that holds it; `None` for a tool and the system prompt. O(1).
+    pub fn message(&self) -> Option<usize> {
+        self.owner.as_str().strip_prefix("message:")?.parse().ok()
+    }
+
     /// It in a sentence, without the stop at its end. O(1).
     pub fn words(&self) -> String {
-        let Self { owner, role, is_text } = self;
+        let Self { owner, role, change } = self;
         let what = match owner.as_str().split_once(':') {
+            Some(("tool", name)) => format!("the tool {name}"),
             Some((_, index)) => format!("message {index}"),
             None => "the system prompt".to_owned(),
         };
         let role = role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
-        let (was, is) =
-            if *is_text { ("a list of blocks", "a text") } else { ("a text", "a list of blocks") };
-        format!("{what}{role} changed its form from {was} to {is}")
+        format!("{what}{role} {}", change.words())
     }
 }
 
-/// The first content that has another form than in the request before. Linear in both.
-///
-/// # Errors
-/// As [`Request::value`].
-pub(crate) fn reshaped(previous: &Request, next: &Request) -> Result<Option<ReshapedContent>> {
-    fn is_content(key: &str) -> bool {
-        matches!(key, "content" | "output" | "system" | "instructions")
+/// What has another form in the next request, or list of messages, than in the previous one: the tools,
+/// the system prompt, then the messages, by their index. Linear in both.
+pub fn reshaped(previous: &Value, next: &Value) -> Vec<ReshapedContent> {
+    let mut found = Vec::new();
+    let mut look = |key: &str, was: &Value, is: &Value, owner: &str, role: Option<&str>| {
+        let marks = [was, is].map(|value| marks(value, Vec::new()));
+        let mark = match &marks {
+            [was, is] if was == is => None,
+            [was, _] if was.is_empty() => Some(FormChange::Marked),
+            [_, is] if is.is_empty() => Some(FormChange::Unmarked),
+            _ => Some(FormChange::Remarked),
+        };
+        let (owner, role) = (FacetId::from(owner), role.map(str::to_owned));
+        let changes = shape(Some(key), was, is).into_iter().chain(mark);
+        found.extend(changes.map(|change| ReshapedContent {
+            owner: owner.clone(),
+            role: role.clone(),
+            change,
+        }));
+    };
+    let both = |key: &str| previous.get(key).zip(next.get(key));
+    let list = |key: &str| both(key).and_then(|(was, is)| was.as_array().zip(is.as_array()));
+    let (was, is) = list("tools").unwrap_or_default();
+    for (was, is) in was.iter().zip(is) {
+        look("", was, is, &format!("tool:{}", tool_name(is)), None);
     }
-    // Whether a content in it is a text now; `None` where all have the form that they had.
-    fn look(key: Option<&str>, was: &Value, is: &Value) -> Option<bool> {
-        match (was, is) {
-            (Value::Array(_), Value::String(_)) if key.is_some_and(is_content) => Some(true),
-            (Value::String(_), Value::Array(_)) if key.is_some_and(is_content) => Some(false),
-            (Value::Array(was), Value::Array(is)) => {
-                was.iter().zip(is).find_map(|(was, is)| look(None, was, is))
-            }
-            (Value::Object(was), Value::Object(is)) => {
-                is.iter().find_map(|(key, is)| look(Some(key), was.get(key)?, is))
-            }
-            _ => None,
+    for (key, owner) in [("system", "system"), ("instructions", "system"), ("input", "message:0")] {
+        // A text alone stands for the first item.
+        let is_text = |of: &Value| owner == "system" || of.as_str().is_some();
+        if let Some((was, is)) = both(key).filter(|(was, is)| is_text(was) || is_text(is)) {
+            look("content", was, is, owner, None);
         }
     }
-    let (was, is, api) = (previous.value()?, next.value()?, next.api());
-    let both = |key: &str| was.get(key).zip(is.get(key));
-    let system = both(api.system_key()).and_then(|(was, is)| look(Some("system"), was, is));
-    if let Some(is_text) = system {
-        return Ok(Some(ReshapedContent { owner: "system".into(), role: None, is_text }));
+    let messages = list("messages").or_else(|| list("input"));
+    let (was, is) =
+        messages.or_else(|| previous.as_array().zip(next.as_array())).unwrap_or_default();
+    for (index, (was, is)) in was.iter().zip(is).enumerate() {
+        let role = is.str_at("role").or_else(|| is.str_at("type"));
+        look("", was, is, &format!("message:{index}"), role);
     }
-    let lists =
-        both(api.conversation_key()).and_then(|(was, is)| was.as_array().zip(is.as_array()));
-    let (was, is) = lists.unwrap_or_default();
-    Ok(was.iter().zip(is).enumerate().find_map(|(index, (was, is))| {
-        let is_text = look(None, was, is)?;
-        let role = is.str_at("role").or_else(|| is.str_at("type")).map(str::to_owned);
-        Some(ReshapedContent { owner: format!("message:{index}").into(), role, is_text })
-    }))
+    found
+}
+
+/// Whether a content in a value is a text or a list of blocks now, and was the other; `None` where all
+/// have the form that they had.
+fn shape(key: Option<&str>, was: &Value, is: &Value) -> Option<FormChange> {
+    let is_content =
+        key.is_some_and(|key| matches!(key, "content" | "output" | "system" | "instructions"));
+    match (was, is) {
+        (Value::Array(_), Value::String(_)) if is_content => Some(FormChange::Text),
+        (Value::String(_), Value::Array(_)) if is_content => Some(FormChange::Blocks),
+        (Value::Array(was), Value::Array(is)) => {
+            was.iter().zip(is).find_map(|(was, is)| shape(None, was, is))
+        }
+        (Value::Object(was), Value::Object(is)) => {
+            is.iter().find_map(|(key, is)| shape(Some(key), was.get(key)?, is))
+        }
+        _ => None,
+    }
+}
+
+/// The marks for the cache in a value, each with the indices of the lists that lead to it.
+fn marks(value: &Value, at: Vec<usize>) -> Vec<(Vec<usize>, &Value)> {
+    match value {
+        Value::Array(list) => {
+            let inner = |(index, value)| marks(value, at.iter().copied().chain([index]).collect());
+            list.iter().enumerate().flat_map(inner).collect()
+        }
+        Value::Object(members) => {
+            let mut found = Vec::new();
+            for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+                match is_cache_mark(key) {
+                    true => found.push((at.clone(), value)),
+                    false => found.extend(marks(value, at.clone())),
+                }
+            }
+            found
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Whether a request asks the cache to keep something.

@@ -42,10 +42,11 @@ mod tools;
 pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
-pub(crate) use compare::reshaped;
 #[cfg(feature = "guard")]
 pub(crate) use compare::{Changes, changes};
-pub use compare::{ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare};
+pub use compare::{
+    FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,
+};
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};

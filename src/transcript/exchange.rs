@@ -13,6 +13,7 @@ use super::{
     responses,
     sse::{self, ErrorEvent, StreamedResponse},
     take,
+    threads::says_nothing,
 };
 use crate::json::{self, Object, ObjectExt, Value};
 
@@ -148,6 +149,9 @@ pub(super) fn read(
         (usage.output, usage.reasoning) = (None, None);
     }
     let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
+    if response.as_ref().is_some_and(|response| api.says_something(response)) {
+        usage = usage.and_then(Usage::beside_answer);
+    }
     let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
     let edits = response.as_ref().filter(|_| api == Api::Messages).map(AppliedEdit::of_answer);
     let edits = edits.filter(|edits| !edits.is_empty());
@@ -247,6 +251,22 @@ impl Api {
     /// The response as one object; of a stream what it would have been in one.
     pub(super) fn response(self, response: &Payload) -> Option<Value> {
         self.streamed(response).map(|streamed| streamed.response)
+    }
+
+    /// Whether a response holds anything that the model wrote.
+    fn says_something(self, response: &Value) -> bool {
+        let says = |value: Option<&Value>| value.is_some_and(|value| !says_nothing(value));
+        match self {
+            Self::Responses => says(response.get("output")),
+            Self::Messages => says(response.get("content")),
+            Self::Chat => {
+                let choices =
+                    response.get("choices").and_then(Value::as_array).into_iter().flatten();
+                let messages = choices.filter_map(|choice| choice.get("message")?.as_object());
+                let mut members = messages.flatten().filter(|(key, _)| *key != "role");
+                members.any(|(_, value)| says(Some(value)))
+            }
+        }
     }
 
     /// As [`Api::response`], of a body.

@@ -281,8 +281,11 @@ impl Sink {
         self.pairing.pair(&session, &mut draft);
         let FrameDraft { source, line, timestamp, uuid, is_message, mut payload, .. } = draft;
         let (mut facets, compacted) = (draft.facets, draft.compacted);
-        let (answer, session_usage, copied_before) =
-            (draft.answer, draft.session_usage, draft.copied_before);
+        let (session_usage, copied_before) = (draft.session_usage, draft.copied_before);
+        let answer = draft.answer.map(|answer| match facets.as_slice() {
+            [] => answer,
+            _ => Box::new(answer.beside_answer()),
+        });
         let (outside, started, edits) = (draft.outside, draft.started, draft.edits);
         facets.iter().for_each(|facet| self.note_unknown(line, facet));
         payload.values_mut().for_each(|value| flatten(value, LEVELS));

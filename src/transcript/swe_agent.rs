@@ -1,7 +1,10 @@
 //! SWE-agent trajectories: the conversation is `history`, and nothing else is read.
 
 use super::{answer, chat, draft::FrameDraft, sink::Sink, take};
-use crate::json::{Object, Value};
+use crate::{
+    json::{Object, Value},
+    veil::ModelAnswer,
+};
 
 /// Reads `{environment, trajectory, history, info}`.
 pub(super) struct SweAgentReader;
@@ -39,7 +42,9 @@ impl super::Decoder for SweAgentReader {
                 }
             };
             // What the session came to stands with its last message: nothing is said of each.
-            draft.session_usage.extend(stats.filter(|_| index == last).map(answer::of_usage));
+            let said = stats.filter(|_| index == last).map(answer::of_usage);
+            let said = said.map(ModelAnswer::beside_answer).filter(|said| said.usage.is_some());
+            draft.session_usage.extend(said);
             sink.push(draft);
         }
     }

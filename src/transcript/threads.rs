@@ -329,7 +329,7 @@ fn text_of(block: &Value) -> Option<&str> {
 }
 
 /// Whether a value is there and says nothing.
-fn says_nothing(value: &Value) -> bool {
+pub(super) fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim_end().is_empty(),

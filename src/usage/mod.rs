@@ -119,6 +119,21 @@ impl Usage {
         reading::read(usage)
     }
 
+    /// The same beside an answer that says something: what was answered was asked, so an input or an
+    /// output of zero is a place that nobody filled. `None` where no figure is left.
+    pub(crate) fn beside_answer(mut self) -> Option<Self> {
+        self.input = self.input.filter(|input| *input > 0);
+        self.output = self.output.filter(|output| *output > 0);
+        let Self { input, cache_read, cache_write, output, reasoning, .. } = self;
+        let figures = [input, cache_read, cache_write, output, reasoning];
+        if figures.into_iter().flatten().all(|figure| figure == 0) {
+            let cost = self.cost.filter(|cost| cost.pico() > 0);
+            let (unreadable, terms, iterations) = (self.unreadable, self.terms, self.iterations);
+            self = Self { cost, unreadable, terms, iterations, ..Self::default() };
+        }
+        (self != Self::default()).then_some(self)
+    }
+
     /// Reads the wire form back. O(size).
     pub fn from_json(value: &Value) -> Self {
         let number = |key: &str| value.get(key).and_then(Value::as_u64);

@@ -59,7 +59,7 @@ impl Reading<'_> {
     /// The first number that is stated at one of these paths. One that cannot be read is told.
     fn number(&mut self, member: Member, paths: &[&str]) -> Option<u64> {
         let stated = paths.iter().find_map(|path| at(self.from, path))?;
-        let number = stated.as_u64().filter(|number| *number <= MOST);
+        let number = whole(stated).filter(|number| *number <= MOST);
         if number.is_none() {
             self.usage.unreadable.add(member);
         }
@@ -213,7 +213,7 @@ impl Reading<'_> {
     /// Adds the reasoning to the output where the stated total holds it besides: what there is beside
     /// the output is `input`. Says whether it does.
     fn reasoning_apart(&mut self, input: Option<u64>, total: &[&str]) -> bool {
-        let total = total.iter().find_map(|path| at(self.from, path)).and_then(Value::as_u64);
+        let total = total.iter().find_map(|path| at(self.from, path)).and_then(whole);
         let Usage { output, reasoning, .. } = self.usage;
         let sum = |input: u64, output: u64, more: u64| input.checked_add(output)?.checked_add(more);
         let (Some(input), Some(output), Some(reasoning)) = (input, output, reasoning) else {
@@ -240,7 +240,7 @@ impl Reading<'_> {
 
     /// Adds the thoughts to the output, unless the total says that it holds them.
     fn thoughts(&mut self, total: &str) {
-        let total = at(self.from, total).and_then(Value::as_u64);
+        let total = at(self.from, total).and_then(whole);
         let Usage { input, output, reasoning, .. } = self.usage;
         // An answer of thoughts alone states no other output.
         let output = output.or(reasoning.filter(|_| input.is_some()).map(|_| 0));
@@ -258,8 +258,8 @@ impl Reading<'_> {
         self.usage.cache_write = self.number(Member::CacheWrite, &["input_tokens_cache_write"]);
         self.usage.output = self.number(Member::Output, &["output_tokens"]);
         self.usage.reasoning = self.number(Member::Reasoning, &["reasoning_tokens"]);
-        let total = at(self.from, "total_tokens").and_then(Value::as_u64);
-        let input = at(self.from, "input_tokens").and_then(Value::as_u64);
+        let total = at(self.from, "total_tokens").and_then(whole);
+        let input = at(self.from, "input_tokens").and_then(whole);
         let plain =
             input.zip(self.usage.output).map(|(input, output)| input.saturating_add(output));
         let cached = self.usage.cache_read.unwrap_or(0);
@@ -335,8 +335,14 @@ impl Reading<'_> {
         }
         // As we write them ourselves.
         let own = at(self.from, "terms").and_then(Value::as_object).into_iter().flatten();
-        let own = own.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
+        let own = own.filter_map(|(name, count)| Some((name.clone(), whole(count)?)));
         self.usage.terms.extend(own);
+        // Fetching pages costs nothing; what else the provider's own tools do may.
+        const FREE: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
+        let tools = at(self.from, "server_tool_use").and_then(Value::as_object);
+        let tools = tools.into_iter().flatten().filter(|(name, _)| !FREE.contains(&name.as_str()));
+        let tools = tools.filter_map(|(name, count)| Some((name.clone(), whole(count)?)));
+        self.usage.terms.extend(tools.filter(|(_, count)| *count > 0));
         for (name, paths) in [
             (WEB_SEARCH, ["server_tool_use/web_search_requests", "web_search_requests"]),
             ("search_sources", ["num_sources_used", "num_search_queries"]),
@@ -349,7 +355,7 @@ impl Reading<'_> {
                 ["completion_tokens_details/audio_tokens", "output_tokens_details/audio_tokens"],
             ),
         ] {
-            let count = paths.iter().find_map(|path| at(self.from, path)?.as_u64());
+            let count = paths.iter().find_map(|path| whole(at(self.from, path)?));
             if let Some(count) = count.filter(|count| (1..=MOST).contains(count)) {
                 let sum = self.usage.terms.entry(name.to_owned()).or_default();
                 *sum = sum.saturating_add(count);
@@ -360,7 +366,7 @@ impl Reading<'_> {
     /// What it cost: `cost` as a number, or its `total`, in dollars where no currency is named; xAI
     /// states 10^-10 dollars.
     fn cost(&mut self) {
-        let ticks = at(self.from, "cost_in_usd_ticks").and_then(Value::as_u64);
+        let ticks = at(self.from, "cost_in_usd_ticks").and_then(whole);
         if let Some(ticks) = ticks.filter(|ticks| *ticks <= MOST) {
             self.usage.cost = Some(Money::from_pico(u128::from(ticks) * 100, Currency::USD));
             return;
@@ -468,6 +474,15 @@ impl Usage {
             iterations: Vec::new(),
         }
     }
+}
+
+/// A number without a fraction, also one that is written with a point: `100.0`.
+#[expect(clippy::cast_sign_loss, reason = "what is below zero is none")]
+fn whole(value: &Value) -> Option<u64> {
+    let Value::Number(number) = value else { return None };
+    let float = number.as_f64();
+    let is_whole = float.trunc() == float && (0.0..=MOST as f64).contains(&float);
+    value.as_u64().or_else(|| is_whole.then_some(float as u64))
 }
 
 /// What stands at a path of names, apart by `/`; `None` where it is null, too.

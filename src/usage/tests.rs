@@ -92,6 +92,22 @@ fn clients_report_in_their_own_words() {
 }
 
 #[test]
+fn a_whole_number_with_a_point_is_a_figure_and_a_fraction_is_none() {
+    check(
+        r#"{"prompt_tokens":100.0,"completion_tokens":7.0,"total_tokens":1.27e2,"completion_tokens_details":{"reasoning_tokens":20.0}}"#,
+        r#"{"input":100,"output":27,"reasoning":20}"#,
+    );
+    check(
+        r#"{"prompt_tokens":100.5,"completion_tokens":-7.0}"#,
+        r#"{"unreadable":["input","output"]}"#,
+    );
+    check(
+        r#"{"prompt_tokens":1e300,"completion_tokens":"7"}"#,
+        r#"{"unreadable":["input","output"]}"#,
+    );
+}
+
+#[test]
 fn a_compaction_on_the_server_is_paid_for_too() {
     check(
         r#"{"input_tokens":229,"output_tokens":5,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"iterations":[

@@ -53,6 +53,16 @@ impl ModelAnswer {
         }
     }
 
+    /// The same of an answer that says something. Zeros stay where the request failed, and where the
+    /// client answered itself, as `<synthetic>`: nothing was asked.
+    pub(crate) fn beside_answer(self) -> Self {
+        let is_clients = self.model.as_deref().is_some_and(|model| model.starts_with('<'));
+        if is_clients || self.failure().is_some() {
+            return self;
+        }
+        Self { usage: self.usage.and_then(Usage::beside_answer), ..self }
+    }
+
     /// The reason to stop, where it says that the request failed.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.stop.as_deref().filter(|stop| matches!(*stop, "error" | "aborted"))

@@ -11,7 +11,7 @@ use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
     json::{Object, ObjectExt, Path, PathElement, Value},
-    request::{CacheBreak, ParameterChange, compare},
+    request::{CacheBreak, ParameterChange, ReshapedContent, compare, reshaped},
     tokens::TokenCounter,
 };
 
@@ -60,6 +60,8 @@ struct Comparison<'c> {
     parameters: Vec<ParameterChange>,
     /// What takes the cache from text that is the same, where both are whole requests.
     breaks: Vec<CacheBreak>,
+    /// What says the same in another form, before the first difference.
+    forms: Vec<ReshapedContent>,
 }
 
 /// Where two contexts part.
@@ -88,7 +90,12 @@ impl<'c> Comparison<'c> {
             None => (prefix_report(was, is, counter, rules), Vec::new(), Vec::new()),
         };
         parameters.retain(|change| change.name != "model");
-        Ok(Self {
+        let value = |of: &LoadedContext| match &of.request {
+            Some(request) => request.value().cloned(),
+            None => Ok(of.exported.value()),
+        };
+        let forms = reshaped(&value(previous)?, &value(next)?);
+        let mut comparison = Self {
             previous,
             next,
             report,
@@ -96,10 +103,18 @@ impl<'c> Comparison<'c> {
             changes: changes(was, is),
             parameters,
             breaks,
-        })
+            forms: Vec::new(),
+        };
+        let is_before = |content: &ReshapedContent| match comparison.place().map(|at| at.message) {
+            None => true,
+            Some(first) => content.message().zip(first).is_some_and(|(at, first)| at < first),
+        };
+        comparison.forms = forms.into_iter().filter(is_before).collect();
+        Ok(comparison)
     }
 
-    fn is_same(&self) -> bool {
+    /// Whether both say the same, in whatever form.
+    fn says_same(&self) -> bool {
         self.report.divergence.is_none() && self.changes.is_empty() && self.parameters.is_empty()
     }
 
@@ -179,7 +194,7 @@ impl<'c> Comparison<'c> {
             "previous": self.previous.to_json(),
             "next": self.next.to_json(),
             "form": self.next.exported.form().as_str(),
-            "same": self.is_same(),
+            "same": self.says_same() && self.forms.is_empty(),
             "divergence": or_null(divergence),
             "tokens": object! {
                 "previous": self.previous_tokens,
@@ -197,6 +212,13 @@ impl<'c> Comparison<'c> {
                 })
             }).collect::<Value>(),
             "breaks": breaks_json(&self.breaks),
+            "forms": self.forms.iter().map(|content| {
+                Value::from(object! {
+                    "owner": content.owner.as_str(),
+                    "role": or_null(content.role.as_deref()),
+                    "change": content.change.as_str(),
+                })
+            }).collect::<Value>(),
         }
     }
 }

@@ -35,9 +35,15 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
     let messages = comparison.changes.len() as u64;
     let title = title(comparison, out.width.saturating_sub(24));
     view::rule(out, &title, style::HEADING, comparison.next.exported.form().as_str())?;
-    if comparison.is_same() {
+    if comparison.says_same() {
         let tokens = counted(comparison.previous_tokens, "token");
-        return Ok(writeln!(out, " The two contexts are the same: {tokens}.")?);
+        let same = if comparison.forms.is_empty() {
+            "are the same"
+        } else {
+            "say the same in other forms"
+        };
+        writeln!(out, " The two contexts {same}: {tokens}.")?;
+        return print_forms(comparison, is_full, out);
     }
     head(comparison, out)?;
     writeln!(out)?;
@@ -56,6 +62,7 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
         let line = format!("{cause}: {}", from.billed());
         writeln!(out, " {}", shortened(&printable(&line), out.width.saturating_sub(1)))?;
     }
+    print_forms(comparison, is_full, out)?;
     let dim = out.paint.style(style::DIM);
     let messages = messages + comparison.parameters.len() as u64;
     let what = match (comparison.next.request.is_some(), messages) {
@@ -65,6 +72,24 @@ pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output
         (false, _) => "messages differ",
     };
     Ok(writeln!(out, "{dim}{} {what}{dim:#}", grouped(messages))?)
+}
+
+/// What says the same in another form, and what that means for a cache.
+fn print_forms(comparison: &Comparison<'_>, is_full: bool, out: &mut Output) -> Outcome {
+    let forms = &comparison.forms;
+    let most = if is_full || forms.len() == LINES + 1 { forms.len() } else { LINES };
+    for content in forms.iter().take(most) {
+        writeln!(out, " {}", shortened(&printable(&content.words()), out.width.saturating_sub(1)))?;
+    }
+    left_out(forms.len().saturating_sub(most), out)?;
+    let dim = out.paint.style(style::DIM);
+    if forms.iter().any(|content| content.change.is_shape()) {
+        writeln!(out, " {dim}A cache that counts forms ends at the first of them.{dim:#}")?;
+    }
+    if forms.iter().any(|content| !content.change.is_shape()) {
+        writeln!(out, " {dim}Marks say up to where a provider's cache keeps a request.{dim:#}")?;
+    }
+    Ok(())
 }
 
 /// The names of both, which together take at most so many columns.

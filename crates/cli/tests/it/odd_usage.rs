@@ -68,8 +68,8 @@ fn missing_usage_is_not_zero() {
             json!({ "model": OPUS, "usage": { "output": 7 } }),
             json!({ "model": OPUS, "usage": { "input": 0, "output": 0 } }),
         ],
-        &json!({ "input": 0, "output": 7, "withUsage": 2, "withoutUsage": 1, "unreadable": 0 }),
-        &json!({ "partial": true, "incomplete": 2, "priced": 1 }),
+        &json!({ "input": null, "output": 7, "withUsage": 1, "withoutUsage": 2, "unreadable": 0 }),
+        &json!({ "partial": true, "incomplete": 3, "priced": 0 }),
     );
 }
 

@@ -303,7 +303,8 @@ fn a_session_of_pi_that_has_a_parent_counts_what_is_not_older_than_itself() {
 
 /// What `stats` says of an answer with this usage to a request at this address.
 fn of_answer(url: &str, model: &str, answer: &str) -> Value {
-    let request = json!({ "model": model, "messages": [{ "role": "user", "content": "Tide?" }] });
+    let key = if url.ends_with("/responses") { "input" } else { "messages" };
+    let request = json!({ "model": model, key: [{ "role": "user", "content": "Tide?" }] });
     let har = json!({ "log": { "entries": [{
         "request": { "url": url, "postData": { "text": request.to_string() } },
         "response": { "status": 200, "content": { "text": answer } } }] } });
@@ -379,6 +380,60 @@ fn null_in_a_stream_says_nothing_and_neither_does_a_zero_after_a_figure() {
     let page = out(&["stats", folder.path().join("one.jsonl").to_str().unwrap()]);
     assert!(page.contains("input                    –"), "{page}");
     assert!(page.contains("1 without input or output"), "{page}");
+}
+
+#[test]
+fn zeros_beside_an_answer_are_no_figures() {
+    let chat = |message: &str, usage: &str| {
+        let answer = format!(
+            r#"{{"choices":[{{"message":{{"role":"assistant",{message}}}}}],"usage":{usage}}}"#
+        );
+        let stats = of_answer("https://api.example/v1/chat/completions", "x", &answer);
+        let total = &stats["usage"]["total"];
+        json!([total["withoutUsage"], total["input"], total["output"]])
+    };
+    let (zeros, text) = (r#"{"prompt_tokens":0,"completion_tokens":0}"#, r#""content":"Low.""#);
+    let call =
+        r#""content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]"#;
+    for message in [text, call, r#""content":"","reasoning_content":"Hm.""#] {
+        assert_eq!(chat(message, zeros), json!([1, null, null]), "{message}");
+    }
+    let cached =
+        r#"{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}"#;
+    assert_eq!(chat(text, cached), json!([1, null, null]));
+    // One of them may be stated.
+    assert_eq!(chat(text, r#"{"prompt_tokens":9,"completion_tokens":0}"#), json!([0, 9, null]));
+    assert_eq!(chat(text, r#"{"prompt_tokens":0,"completion_tokens":2}"#), json!([0, null, 2]));
+    // Where nothing was said, nothing may have been asked.
+    assert_eq!(chat(r#""content":"""#, zeros), json!([0, 0, 0]));
+    let messages = |content: &str| {
+        let answer = format!(
+            r#"{{"content":[{content}],"usage":{{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}}}"#
+        );
+        figures(&of_answer("https://api.example/v1/messages", "x", &answer))
+    };
+    assert_eq!(messages(r#"{"type":"text","text":"Low."}"#), json!([null, null, null, null]));
+    assert_eq!(messages(""), json!([0, 0, 0, null]));
+    let item = r#"{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Low."}]}],"usage":{"input_tokens":0,"output_tokens":0}}"#;
+    let responses = of_answer("https://api.example/v1/responses", "x", item);
+    assert_eq!(figures(&responses), json!([null, null, null, null]));
+    // In transcripts; a client that answers itself, or a request that failed, used nothing.
+    let said = |more: Value| {
+        let mut message = json!({ "role": "assistant", "model": "m", "content": [{ "type": "text", "text": "Low." }],
+            "usage": { "input": 0, "output": 0, "cacheRead": 0, "cost": { "total": 0 } } });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let records = [
+            json!({ "type": "session", "id": "s", "timestamp": "t", "cwd": "/" }),
+            json!({ "type": "message", "message": { "role": "user", "content": "go" } }),
+            json!({ "type": "message", "message": message }),
+        ];
+        let folder = folder(&[("one.jsonl", lines(&records))]);
+        let file = folder.path().join("one.jsonl");
+        figures(&support::json(&["stats", "--json", file.to_str().unwrap()]))
+    };
+    assert_eq!(said(json!({})), json!([null, null, null, null]));
+    assert_eq!(said(json!({ "model": "<synthetic>" })), json!([0, 0, 0, null]));
+    assert_eq!(said(json!({ "stopReason": "error" })), json!([0, 0, 0, null]));
 }
 
 #[test]
@@ -469,6 +524,13 @@ fn a_mode_has_its_price_or_none() {
     let search = r#","server_tool_use":{"web_search_requests":1000}"#;
     assert_eq!(price("claude-opus-4-8", search), json!(["17.5", false, {}]));
     assert_eq!(price("claude-sonnet-4-5", fast), json!([null, true, { "speed=fast": 1 }]));
+    // What the provider's own tools did has no price, unless it is known to cost nothing.
+    let code =
+        r#","server_tool_use":{"code_execution_requests":5,"web_fetch_requests":3,"other":0}"#;
+    assert_eq!(
+        price("claude-opus-4-8", code),
+        json!([null, true, { "code_execution_requests": 1 }])
+    );
     // The tier stands beside the usage.
     let chat = |more: &str| {
         let answer = format!(

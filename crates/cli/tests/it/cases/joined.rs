@@ -478,6 +478,71 @@ fn recorded_requests_are_compared_as_they_were_sent() {
 }
 
 #[test]
+fn a_form_that_alone_differs_is_named_and_is_no_sameness() {
+    let block = |text: &str| json!([{"type": "text", "text": text}]);
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let body = |system: Value, messages: &[Value]| json!({"model": "m", "system": system, "tools": [{"name": "look"}], "messages": messages});
+    let plain = body(json!("Be kind."), &[user(json!("High?")), user(block("Low?"))]);
+    let with = |pointer: &str, value: Value| {
+        let mut changed = plain.clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        changed
+    };
+    let mark = json!({"name": "look", "cache_control": {"type": "ephemeral"}});
+    let diff = |was: &Value, is: &Value, url: &str| {
+        let [was, is] =
+            [was, is].map(|body| har(url, &[(body.clone(), answer("At four.", (0, 0)))]));
+        let of = one(&["diff", "--json", path(&was), path(&is)]);
+        let page = on_80_columns(&["diff", path(&was), path(&is)]);
+        let forms = of["forms"].as_array().unwrap().iter();
+        let forms =
+            forms.map(|form| format!("{} {}", form["owner"], form["change"]).replace('"', ""));
+        (of["same"].clone(), forms.collect::<Vec<_>>().join(", "), page)
+    };
+    for (is, forms, words) in [
+        (
+            with("/messages/0/content", block("High?")),
+            "message:0 blocks",
+            "message 0 (user) changed its form from a text to a list",
+        ),
+        (with("/messages/1/content", json!("Low?")), "message:1 text", "counts forms"),
+        (
+            with("/messages/1/content", marked("text", "Low?")),
+            "message:1 marked",
+            "message 1 (user) has a mark for the cache, and had none",
+        ),
+        (
+            with("/messages/0/content", marked("text", "High?")),
+            "message:0 blocks, message:0 marked",
+            "say the same in other forms",
+        ),
+        (with("/system", block("Be kind.")), "system blocks", "the system prompt changed its form"),
+        (with("/tools/0", mark), "tool:look marked", "the tool look has a mark"),
+    ] {
+        let (same, found, page) = diff(&plain, &is, MESSAGES);
+        assert_eq!((same, found.as_str()), (json!(false), forms));
+        assert!(page.contains(words), "{page}");
+    }
+    let both = |ttl: &str| {
+        with(
+            "/messages/1/content",
+            json!([{"type": "text", "text": "Low?", "cache_control": {"type": "ephemeral", "ttl": ttl}}]),
+        )
+    };
+    assert_eq!(diff(&both("5m"), &both("1h"), MESSAGES).1, "message:1 remarked");
+    assert_eq!(diff(&both("5m"), &plain, MESSAGES).1, "message:1 unmarked");
+    let (same, forms, page) = diff(&plain, &plain, MESSAGES);
+    assert_eq!((same, forms.as_str()), (json!(true), ""));
+    assert!(page.contains("The two contexts are the same"), "{page}");
+    // Beyond the first difference another message may stand at the same place.
+    let other = body(json!("Be kind."), &[user(block("High?")), user(json!("Ebb?"))]);
+    assert_eq!(diff(&plain, &other, MESSAGES).1, "message:0 blocks");
+    let [text, list] = [json!("High?"), json!([user(json!("High?"))])]
+        .map(|input| json!({"model": "m", "input": input}));
+    assert_eq!(diff(&text, &list, RESPONSES).1, "message:0 blocks");
+}
+
+#[test]
 fn a_text_is_found_wherever_a_recorded_request_holds_it() {
     let body = |system: &str, word: &str, turns: &[Value]| {
         json!({
