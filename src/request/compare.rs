@@ -177,7 +177,7 @@ impl ReshapedContent {
 pub fn reshaped(previous: &Value, next: &Value) -> Vec<ReshapedContent> {
     let mut found = Vec::new();
     let mut look = |key: &str, was: &Value, is: &Value, owner: &str, role: Option<&str>| {
-        let marks = [was, is].map(|value| marks(value, Vec::new()));
+        let marks = [was, is].map(|value| marks(value, &[]));
         let mark = match &marks {
             [was, is] if was == is => None,
             [was, _] if was.is_empty() => Some(FormChange::Marked),
@@ -234,18 +234,19 @@ fn shape(key: Option<&str>, was: &Value, is: &Value) -> Option<FormChange> {
 }
 
 /// The marks for the cache in a value, each with the indices of the lists that lead to it.
-fn marks(value: &Value, at: Vec<usize>) -> Vec<(Vec<usize>, &Value)> {
+fn marks<'v>(value: &'v Value, at: &[usize]) -> Vec<(Vec<usize>, &'v Value)> {
     match value {
         Value::Array(list) => {
-            let inner = |(index, value)| marks(value, at.iter().copied().chain([index]).collect());
+            let inner = |(index, value)| marks(value, &[at, &[index]].concat());
             list.iter().enumerate().flat_map(inner).collect()
         }
         Value::Object(members) => {
             let mut found = Vec::new();
             for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-                match is_cache_mark(key) {
-                    true => found.push((at.clone(), value)),
-                    false => found.extend(marks(value, at.clone())),
+                if is_cache_mark(key) {
+                    found.push((at.to_vec(), value));
+                } else {
+                    found.extend(marks(value, at));
                 }
             }
             found

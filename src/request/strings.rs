@@ -45,13 +45,11 @@ impl Api {
     /// the body.
     pub fn owned_answer(self, response: &str) -> Vec<OwnedJson> {
         let owner = Owner::Recorded { facet: "answer".into(), frame: None };
-        let read: Vec<Value> = match json::read_mended(response.as_bytes()) {
-            Ok((value, _)) => vec![value],
-            Err(_) => {
-                let events = Some(sse_events(response)).filter(|events| !events.is_empty());
-                self.joined(response).into_iter().chain(events.map(Value::from)).collect()
-            }
-        };
+        let whole = json::read_mended(response.as_bytes()).ok().map(|(value, _)| value);
+        let events = if whole.is_none() { sse_events(response) } else { Vec::new() };
+        let events = Some(events).filter(|events| !events.is_empty()).map(Value::from);
+        let read: Vec<Value> =
+            whole.or_else(|| self.joined(response)).into_iter().chain(events).collect();
         if read.is_empty() {
             return vec![OwnedJson::of_text(response, &owner)];
         }

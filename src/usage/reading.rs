@@ -320,6 +320,7 @@ impl Reading<'_> {
     /// What it is billed by besides its tokens: a mode, a place, a tier that is not the usual one, and
     /// what the provider's own tools did.
     fn terms(&mut self) {
+        const FREE: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
         const USUAL: [&str; 8] =
             ["", "standard", "default", "auto", "on_demand", "global", "not_available", "normal"];
         for (name, path) in [
@@ -337,9 +338,8 @@ impl Reading<'_> {
         let own = at(self.from, "terms").and_then(Value::as_object).into_iter().flatten();
         let own = own.filter_map(|(name, count)| Some((name.clone(), whole(count)?)));
         self.usage.terms.extend(own);
-        // Fetching pages costs nothing; what else the provider's own tools do may.
-        const FREE: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
         let tools = at(self.from, "server_tool_use").and_then(Value::as_object);
+        // What fetched a page costs nothing; what else the provider's own tools did may.
         let tools = tools.into_iter().flatten().filter(|(name, _)| !FREE.contains(&name.as_str()));
         let tools = tools.filter_map(|(name, count)| Some((name.clone(), whole(count)?)));
         self.usage.terms.extend(tools.filter(|(_, count)| *count > 0));
@@ -481,7 +481,7 @@ impl Usage {
 fn whole(value: &Value) -> Option<u64> {
     let Value::Number(number) = value else { return None };
     let float = number.as_f64();
-    let is_whole = float.trunc() == float && (0.0..=MOST as f64).contains(&float);
+    let is_whole = float.fract() == 0.0 && (0.0..=MOST as f64).contains(&float);
     value.as_u64().or_else(|| is_whole.then_some(float as u64))
 }
 

@@ -593,13 +593,14 @@ fn a_text_is_found_wherever_a_recorded_request_holds_it() {
 
 /// The value with each string `§` replaced by a text of its own, of which there were `count` before.
 fn numbered(value: &Value, count: &mut usize) -> Value {
-    let mut pieces =
-        value.to_string().split('§').map(str::to_owned).collect::<Vec<_>>().into_iter();
-    let mut text = pieces.next().unwrap();
-    for piece in pieces {
+    let text = value.to_string();
+    let mut pieces = text.split('§');
+    let first = pieces.next().unwrap().to_owned();
+    let named = pieces.map(|piece| {
         *count += 1;
-        text += &format!("needle-{count:05}{piece}");
-    }
+        format!("needle-{count:05}{piece}")
+    });
+    let text = first + &named.collect::<String>();
     serde_json::from_str(&text).unwrap()
 }
 
