@@ -54,6 +54,9 @@ pub(super) fn of_any(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     let here = here();
     let mut folders: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
     let mut files = Vec::new();
+    // Loaders look beside the module that calls them.
+    let modules = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    folders.extend(std::env::split_paths(&modules).map(|folder| here.join(folder)));
     for place in scene.places.iter().map(|place| here.join(place)) {
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if place.is_dir() {
@@ -101,22 +104,35 @@ pub(super) fn of_any(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     found
 }
 
-/// The base URLs that scripts and the command line set.
+/// The base URLs that scripts, files of settings and the command line set.
 pub(super) fn in_texts(facts: &Facts, scene: &Scene) -> Vec<NamedBase> {
     let mut found = Vec::new();
     for (origin, text) in &scene.texts {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for (at, _) in text.match_indices('=') {
-            // A make file has `:=`, `?=` and blanks before them.
-            let before = text.get(..at).unwrap_or_default().trim_end_matches([' ', '\t', ':', '?']);
-            let variable = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
-            if facts.provider_of(variable).is_some() {
-                let (variable, origin) = (variable.to_owned(), origin.clone());
-                found.push(NamedBase { variable, value: None, origin, is_forced: true });
-            }
-        }
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let variables = lines.flat_map(assigned).filter(|name| facts.provider_of(name).is_some());
+        found.extend(variables.map(|variable| {
+            let (variable, origin) = (variable.to_owned(), origin.clone());
+            NamedBase { variable, value: None, origin, is_forced: true }
+        }));
     }
     found
+}
+
+/// The names in a line that something is assigned to.
+fn assigned(line: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    line.match_indices(['=', ':']).filter_map(move |(at, sign)| {
+        let (before, behind) = line.split_at_checked(at)?;
+        // A make file has `:=`, `?=` and blanks before them; JSON and YAML have blanks or quotes
+        // behind the sign.
+        let next = behind.chars().nth(1).unwrap_or(' ');
+        let is_set = if sign == "=" { next != '=' } else { " \t\"'".contains(next) };
+        let before = before.trim_end_matches([' ', '\t', ':', '?', '+', '"', '\'', ']']);
+        let variable = before.rsplit(|c| !is_word(c)).next()?;
+        let rest = before.strip_suffix(variable)?;
+        let is_read = rest.ends_with('$') || rest.ends_with("${");
+        (is_set && !is_read).then_some(variable)
+    })
 }
 
 /// The base URLs that a `.env` file names.

@@ -10,6 +10,8 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Facts {
     suffixes: Vec<String>,
+    settings: Vec<String>,
+    code: Vec<String>,
     templates: Vec<String>,
     pub(super) providers: Vec<Provider>,
     /// The forms of keys, by their issuers.
@@ -95,8 +97,31 @@ pub(super) struct Wrapper {
     pub(super) module: Option<String>,
     #[serde(default)]
     pub(super) reads: Vec<String>,
+    /// The variables that name files or folders of its own.
+    #[serde(default)]
+    pub(super) variables: Vec<String>,
+    /// The words behind which no program stands, but the name of a script in its files.
+    #[serde(default)]
+    pub(super) scripts: Vec<String>,
+    /// Whether all that it starts are such scripts.
+    #[serde(default)]
+    pub(super) tasks: bool,
     #[serde(default)]
     pub(super) loads: bool,
+}
+
+impl Wrapper {
+    /// The value of an option: empty where it is the next word. `-sC` is `-s` and `-C`.
+    pub(super) fn value_in<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let is_known = |option: &str| self.values.iter().any(|known| known == option);
+        if is_known(word) {
+            return Some("");
+        }
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        let (at, letter) =
+            letters.char_indices().find(|(_, letter)| is_known(&format!("-{letter}")))?;
+        letters.get(at + letter.len_utf8()..).map(|value| value.trim_start_matches('='))
+    }
 }
 
 static FACTS: LazyLock<Result<Facts, String>> = LazyLock::new(|| {
@@ -150,6 +175,13 @@ impl Facts {
         let name = stem(word);
         let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         self.wrappers.iter().find(|of| of.names.iter().any(|known| known == unversioned))
+    }
+
+    /// Whether a file that another one names may set variables: by its name, or since it is loaded there
+    /// and is no program.
+    pub(super) fn is_settings(&self, name: &str, is_loaded: bool) -> bool {
+        self.settings.iter().any(|part| name.contains(part.as_str()))
+            || is_loaded && !self.code.iter().any(|end| name.ends_with(end.as_str()))
     }
 
     /// Whether a file of this name may be loaded as `.env` files are.

@@ -1,15 +1,21 @@
 //! What a command runs in the end, and which texts may set variables for it.
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
     fs, iter,
     path::{Path, PathBuf},
 };
 
-use super::facts::{ClientFacts, Facts, Wrapper, stem};
+use super::{
+    dotenv::here,
+    facts::{ClientFacts, Facts, Wrapper, stem},
+};
 
 /// A file that is longer is none that people write.
 const MOST_TEXT: u64 = 1 << 20;
+/// So many files name one another.
+const MOST_FILES: usize = 500;
 /// So many programs start one another.
 const MOST_DEPTH: usize = 8;
 
@@ -73,14 +79,22 @@ impl Scene {
             }
             let rest = words.get(at + 1..).unwrap_or_default();
             if let Some(wrapper) = facts.wrapper(program) {
-                self.read(wrapper);
-                self.is_loaded |= wrapper.loads;
                 if wrapper.loads {
-                    self.loader = Some(program.clone());
+                    self.load(program.clone());
                 }
-                let Some(behind) = self.behind(wrapper, rest) else {
-                    // `env -S` holds all of its words in one.
+                let (given, from) = (self.places.len(), self.texts.len());
+                let behind = self.behind(wrapper, rest);
+                self.read(facts, wrapper, given);
+                let Some(behind) = behind.filter(|_| !wrapper.tasks) else {
+                    // `env -S` holds all of its words in one, and a task is in the files.
                     self.set_by(rest);
+                    let texts = self.texts.get(from..).unwrap_or_default();
+                    let words: Vec<String> = texts
+                        .iter()
+                        .flat_map(|(_, text)| words_of(text))
+                        .map(str::to_owned)
+                        .collect();
+                    self.mention(facts, &words);
                     return None;
                 };
                 self.set_by(words.get(at..at + 1 + behind).unwrap_or_default());
@@ -110,6 +124,10 @@ impl Scene {
     ) -> Option<(&'static ClientFacts, Option<usize>)> {
         let commands: Vec<Vec<String>> = simple_commands(&text.1);
         self.texts.push(text);
+        for file in ["BASH_ENV", "ENV"].iter().filter_map(std::env::var_os) {
+            let text = read(Path::new(&file));
+            self.texts.extend(text.map(|text| (file.to_string_lossy().into_owned(), text)));
+        }
         for words in &commands {
             if let [word, file, ..] = words.as_slice()
                 && matches!(word.as_str(), "." | "source")
@@ -132,7 +150,9 @@ impl Scene {
     fn mention(&mut self, facts: &'static Facts, words: &[String]) {
         let mut is_value = false;
         for word in words {
-            let client = facts.client(word).filter(|_| !is_value && which(word).is_some());
+            let is_there = |path: PathBuf| path.is_file();
+            let client =
+                facts.client(word).filter(|_| !is_value && which(word).is_some_and(is_there));
             self.clients.extend(client);
             is_value = word.starts_with("--") && word.len() > 2 && !word.contains('=');
         }
@@ -149,9 +169,12 @@ impl Scene {
                 return Some(at);
             }
             self.is_loaded |= word.starts_with("--env-file");
-            if wrapper.values.contains(word) {
-                self.places.extend(words.get(at).map(PathBuf::from));
-                at += 1;
+            if wrapper.scripts.contains(word) {
+                return None;
+            } else if let Some(value) = wrapper.value_in(word) {
+                let next = words.get(at).filter(|_| value.is_empty()).map(String::as_str);
+                self.places.push(next.unwrap_or(value).into());
+                at += usize::from(value.is_empty());
             } else if let Some((_, value)) =
                 word.strip_prefix('-').and_then(|of| of.split_once('='))
             {
@@ -165,11 +188,55 @@ impl Scene {
         }
     }
 
-    /// Reads the files by which a wrapper knows what it starts.
-    fn read(&mut self, wrapper: &Wrapper) {
-        for name in &wrapper.reads {
-            self.texts.extend(read(Path::new(name)).map(|text| (name.clone(), text)));
+    /// Reads the files by which a wrapper knows what it starts: in the folder, above it and in places
+    /// that it is given, which begin at `given`; those that its variables name; and what these name in
+    /// turn.
+    fn read(&mut self, facts: &Facts, wrapper: &Wrapper, given: usize) {
+        let here = here();
+        let variables = wrapper.variables.iter().filter_map(|name| std::env::var(name).ok());
+        let named = variables.collect::<Vec<_>>().join(" ");
+        self.places.extend(words_of(&named).map(PathBuf::from));
+        let places = || self.places.iter().map(|place| here.join(place));
+        let folders = places().chain([here.clone()]).filter(|place| place.is_dir());
+        let folders: Vec<PathBuf> = folders
+            .flat_map(|folder| folder.ancestors().map(Path::to_owned).collect::<Vec<_>>())
+            .collect();
+        let within =
+            |folder: &Path| wrapper.reads.iter().map(|name| folder.join(name)).collect::<Vec<_>>();
+        let mut open: Vec<PathBuf> = places().skip(given).filter(|place| place.is_file()).collect();
+        open.extend(folders.iter().flat_map(|folder| within(folder)));
+        let mut seen = HashSet::new();
+        while let Some(path) = open.pop().filter(|_| seen.len() < MOST_FILES) {
+            if !path.is_file() || !seen.insert(path.clone()) {
+                continue;
+            }
+            let Some(text) = read(&path) else {
+                self.load(path.display().to_string());
+                continue;
+            };
+            if text.lines().any(includes_unknown) {
+                self.load(path.display().to_string());
+            }
+            let folder = path.parent().unwrap_or(Path::new(""));
+            for (word, is_told) in named_in(&text) {
+                let target = folder.join(word.trim_end_matches(['*', '/']));
+                if word.ends_with('*') {
+                    let children = fs::read_dir(&target).into_iter().flatten().flatten();
+                    open.extend(children.flat_map(|child| within(&child.path())));
+                } else if target.is_dir() {
+                    open.extend(within(&target));
+                } else if facts.is_settings(word, is_told) {
+                    open.push(target);
+                }
+            }
+            self.texts.push((path.display().to_string(), text));
         }
+    }
+
+    /// Notes that nobody knows what this sets.
+    fn load(&mut self, origin: String) {
+        self.is_loaded = true;
+        self.loader = Some(origin);
     }
 
     /// Takes words that may be assignments, or places.
@@ -182,6 +249,31 @@ impl Scene {
             self.places.extend([word.into(), PathBuf::from(value)]);
         }
     }
+}
+
+/// The words of a text that may be names of files.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_of_name = |c: char| c.is_alphanumeric() || "._-/~*@+".contains(c);
+    text.split(move |c| !is_of_name(c)).filter(|word| (1..256).contains(&word.len()))
+}
+
+/// The words of a text, each once, and whether the line that a word stands on loads a file.
+fn named_in(text: &str) -> HashSet<(&str, bool)> {
+    const LOADS: [&str; 6] = ["env", "include", "source", "import", "extends", ". "];
+    let words = text.lines().flat_map(|line| {
+        let is_told = LOADS.iter().any(|word| line.contains(word));
+        words_of(line).map(move |word| (word, is_told))
+    });
+    words.collect()
+}
+
+/// Whether a line of a make file includes files that it does not name. What it includes of a compiler
+/// sets nothing.
+fn includes_unknown(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_include = matches!(words.next(), Some("include" | "-include" | "sinclude"));
+    let of_compiler = |word: &str| word.to_ascii_lowercase().contains("dep") || word.contains(".d");
+    is_include && words.any(|word| word.contains(['$', '*', '?', '[']) && !of_compiler(word))
 }
 
 /// Whether a word is `NAME=value`.

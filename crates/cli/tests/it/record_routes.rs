@@ -238,6 +238,97 @@ fn what_a_command_sets_for_itself_is_refused() {
 }
 
 #[test]
+fn what_a_task_finds_in_its_files_is_refused() {
+    let sets = "OPENAI_API_BASE=http://127.0.0.1:9";
+    let make = |text: &str| format!("{text}\nagent:\n\tagent\n");
+    let script = format!(r#"{{"scripts": {{"ask": "{sets} agent"}}}}"#);
+    let hatch = "[envs.default.env-vars]\nOPENAI_API_BASE = \"http://127.0.0.1:9\"\n";
+    let task =
+        "tasks:\n  ask:\n    env:\n      OPENAI_API_BASE: http://127.0.0.1:9\n    cmds: [agent]\n";
+    let pdm =
+        "[tool.pdm.scripts]\nask = {cmd = \"agent\", env = {OPENAI_API_BASE = \"http://h\"}}\n";
+    let of_file = "[tool.pdm.scripts]\nask = {cmd = \"agent\", env_file = \"vars\"}\n";
+    let workspace = r#"{"workspaces": ["packages/*"], "scripts": {"ask": "npm -w one run ask"}}"#;
+    let long = format!("#{}\n{sets}\n", "-".repeat(2 << 20));
+    let export = format!("export {sets}");
+    for (files, env, command) in [
+        (&[("other/Makefile", make(&export))][..], "", &["make", "-C", "../other", "agent"][..]),
+        (&[("other/Makefile", make(&export))], "", &["make", "-sC../other", "agent"]),
+        (&[("other/Makefile", make(&export))], "", &["make", "--directory=../other"]),
+        (&[("other/Makefile", make(&export))], "", &["sh", "-c", "cd ../other && make agent"]),
+        (&[("sub/one.make", make(&export))], "", &["make", "-kf", "one.make", "codex"]),
+        (&[("sub/vars", make(&export))], "MAKEFILES=vars", &["make", "agent"]),
+        (
+            &[("sub/Makefile", make("-include conf")), ("sub/conf", export.clone())],
+            "",
+            &["make", "agent"],
+        ),
+        (
+            &[
+                ("sub/Makefile", make("include a.mk")),
+                ("sub/a.mk", "include b.mk".to_owned()),
+                ("sub/b.mk", export.clone()),
+            ],
+            "",
+            &["make", "agent"],
+        ),
+        (&[("sub/Makefile", make("include $(TOP)/a.mk"))], "", &["make", "agent"]),
+        (&[("sub/Makefile", long)], "", &["make", "agent"]),
+        (
+            &[
+                ("sub/Makefile", "all:\n\t$(MAKE) -C deep\n".to_owned()),
+                ("sub/deep/Makefile", make(&export)),
+            ],
+            "",
+            &["make"],
+        ),
+        (&[("package.json", script.clone())], "", &["npm", "run", "ask"]),
+        (&[("package.json", script.clone())], "", &["yarn", "ask"]),
+        (&[("package.json", script.clone())], "", &["pnpm", "exec", "codex"]),
+        (
+            &[("package.json", workspace.to_owned()), ("packages/one/package.json", script)],
+            "",
+            &["npm", "run", "ask"],
+        ),
+        (&[("pyproject.toml", pdm.to_owned())], "", &["pdm", "run", "ask"]),
+        (
+            &[("pyproject.toml", of_file.to_owned()), ("vars", sets.to_owned())],
+            "",
+            &["pdm", "run", "aider"],
+        ),
+        (&[("hatch.toml", hatch.to_owned())], "", &["hatch", "run", "ask"]),
+        (&[("Taskfile.yml", task.to_owned())], "", &["task", "ask"]),
+        (&[("other/vars", sets.to_owned())], "UV_ENV_FILE=../other/vars", &["uv", "run", "mini"]),
+        (&[("other/.env", sets.to_owned())], "PYTHONPATH=../other", &["python3", "-m", "agent"]),
+        (&[("sub/vars", export.clone())], "BASH_ENV=vars", &["bash", "-c", "aider"]),
+        (&[("sub/.env.local", sets.to_owned())], "", &["bunx", "@qwen-code/qwen-code"]),
+    ] {
+        let user = User::new();
+        for (name, text) in files {
+            user.put(&format!("work/{name}"), text);
+        }
+        let run = user.record(&[], &Vec::from_iter(env.split_once('=')), command);
+        assert_eq!((run.code, &*run.out), (Some(2), ""), "{command:?}: {}", run.err);
+        let is_told = ["OPENAI_API_BASE", "OPENAI_BASE_URL"].iter().any(|of| run.err.contains(of));
+        assert!(is_told && run.err.contains("--upstream openai=URL"), "{command:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn files_of_tasks_that_set_no_base_url_refuse_nothing() {
+    let user = User::new();
+    let make = "# OPENAI_BASE_URL=x\n-include $(DEPS)\nifdef OPENAI_BASE_URL\nendif\nagent:\n\t\
+                @test \"$$OPENAI_BASE_URL\" = x || agent\n";
+    let package = r#"{"main": "src/client.js", "scripts": {"env": "node src/client.js"}}"#;
+    user.put("work/Makefile", make).put("work/package.json", package);
+    user.put("work/src/client.js", "const base = {OPENAI_BASE_URL: 'x'}\n");
+    user.put("work/pyproject.toml", "[project]\ndependencies = [\"openai>=1\"]\n");
+    assert_eq!(user.variables(&[], &[], &["make", "-sC", ".."])[..2], OWN);
+    user.program("npm", "#!/bin/sh\nexec agent\n");
+    assert_eq!(user.variables(&[], &[], &["npm", "run", "env"]), OWN);
+}
+
+#[test]
 fn hosts_that_are_reached_without_a_proxy_stay_so_in_either_case_of_letters() {
     let user = User::new();
     user.program("hosts", "#!/bin/sh\necho \"$NO_PROXY|$no_proxy\"\n");
