@@ -18,7 +18,7 @@ use std::{
 
 use crate::{
     failure::{Outcome, Stop},
-    input::{Candidates, candidates, no_session, redactor},
+    input::{Candidate, candidates, no_session, redactor},
     output::{self, Output},
     text::counted,
     usage,
@@ -33,20 +33,29 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let since = args.since.map_or(i64::MIN, |when| when.millis(now));
     let until = args.until.map_or(i64::MAX, |when| when.millis(now));
+    let newest = args.last.then(|| candidates.newest().map(Candidate::place)).flatten();
     if args.last {
-        let newest = candidates.newest().ok_or_else(|| no_session(&args.folders))?;
-        candidates = Candidates::default();
-        candidates.all.push(newest);
+        let (path, _) = newest.as_ref().ok_or_else(|| no_session(&args.folders))?;
+        // It may hold copies of the answers of those beside it.
+        candidates.all.retain(|of| of.path().parent() == path.parent());
+        (candidates.links, candidates.is_partial) = (0, false);
     }
     let index = cache::folder().filter(|_| !args.no_index).map(Index::open).unwrap_or_default();
     let (links, is_partial) = (candidates.links, candidates.is_partial);
     let mut reading = Reading::new(index, usage::table(&args.pricing)?)?;
     let mut listed = reading.listed(candidates, args.quick)?;
+    if let Some((path, key)) = &newest {
+        listed.retain(|session| (&session.path, &session.key) == (path, key));
+        if !listed.is_empty() {
+            (reading.passed_over, reading.outcome) = (0, Ok(()));
+        }
+    }
     listed.retain(|session| (since..=until).contains(&session.at()));
     if let Some(text) = &args.project {
         listed.retain(|session| session.project().contains(text.as_str()));
     }
     listed.sort_by(|one, other| (other.at(), &one.path).cmp(&(one.at(), &other.path)));
+    reading.note_copies(&listed);
     let mut redaction = redactor(&args.redaction)?;
     if let Some((redactor, _)) = &mut redaction {
         // What one session tells is found in the others too.

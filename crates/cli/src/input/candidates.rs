@@ -16,7 +16,7 @@ use crate::{
 
 /// The session whose file changed last, in these folders or where the agents keep theirs.
 pub(crate) fn newest(folders: &[PathBuf]) -> Outcome<PathBuf> {
-    let (_, candidates) = candidates(folders)?;
+    let (_, mut candidates) = candidates(folders)?;
     let newest = candidates.newest().ok_or_else(|| no_session(folders))?;
     Ok(newest.path().to_owned())
 }
@@ -132,17 +132,22 @@ impl Candidates {
     }
 
     /// The session whose file changed last.
-    pub(crate) fn newest(mut self) -> Option<Candidate> {
+    pub(crate) fn newest(&mut self) -> Option<&Candidate> {
         self.all.sort_by(|one, other| {
             (other.stamp.modified, &other.found.path).cmp(&(one.stamp.modified, &one.found.path))
         });
-        self.all.into_iter().find(Candidate::has_session)
+        self.all.iter().find(|candidate| candidate.has_session())
     }
 }
 
 impl Candidate {
     pub(crate) fn path(&self) -> &Path {
         &self.found.path
+    }
+
+    /// Its file, and how the index names it.
+    pub(crate) fn place(&self) -> (PathBuf, Option<String>) {
+        (self.found.path.clone(), self.key.clone())
     }
 
     /// Whether there is a record of a session in it.

@@ -1,6 +1,7 @@
 //! Finding the sessions of folders, and what each comes to.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -32,7 +33,8 @@ const SAVED: Duration = Duration::from_secs(2);
 pub(super) struct Listed {
     pub(super) path: PathBuf,
     found: Found,
-    key: Option<String>,
+    /// How the index names it.
+    pub(super) key: Option<String>,
     pub(super) stamp: Stamp,
     /// `None` where it is not in the index yet.
     pub(super) summary: Option<Summary>,
@@ -84,6 +86,7 @@ pub(super) struct Reading {
     prices: PriceTable,
     bar: ProgressBar,
     saved: Instant,
+    copies: Copies,
     pub(super) passed_over: u64,
     pub(super) outcome: Outcome,
 }
@@ -100,6 +103,7 @@ impl Reading {
             prices,
             bar,
             saved: Instant::now(),
+            copies: Copies::default(),
             passed_over: 0,
             outcome: Ok(()),
         })
@@ -172,9 +176,7 @@ impl Reading {
         for of in listed {
             let Some(summary) = &of.summary else { continue };
             let own = (summary.session.as_deref().unwrap_or_default(), summary.answers.len());
-            let answers = summary.answers.iter();
-            let elsewhere = answers.filter(|answer| copies.elsewhere(**answer, own).is_some());
-            if elsewhere.fold(0_u64, |sum, answer| sum.wrapping_add(*answer)) == summary.elsewhere {
+            if copies.print(&summary.answers, own) == summary.elsewhere {
                 continue;
             }
             let known = if of.found.kind == FoundKind::Archive {
@@ -195,7 +197,15 @@ impl Reading {
                 of.summary = Some(summary);
             }
         }
+        self.copies = copies;
         Ok(())
+    }
+
+    /// As [`Copies::note`], of the sessions that are listed.
+    pub(super) fn note_copies(&self, listed: &[Listed]) {
+        let summaries = listed.iter().filter_map(|of| of.summary.as_ref());
+        let names: HashSet<&str> = summaries.filter_map(|of| of.session.as_deref()).collect();
+        self.copies.note(|session| names.contains(session));
     }
 
     fn take(&mut self, candidate: Candidate, known: Known, listed: &mut Vec<Listed>) {

@@ -50,7 +50,7 @@ pub(super) struct Summary {
     pub(super) copied: Vec<CopiedSum>,
     /// What tells the answers that count here, or that copies of them count elsewhere.
     pub(super) answers: Vec<u64>,
-    /// Those of them that count elsewhere, as one number; 0 for none.
+    /// Those of them that count elsewhere, and where, as one number; 0 for none.
     pub(super) elsewhere: u64,
     /// Whether a request that was answered reports no usage, or not all of it.
     pub(super) is_usage_partial: bool,
@@ -125,11 +125,12 @@ impl Summary {
         }
         let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
         summary.answers = own.filter_map(|exchange| exchange.answer).collect();
-        let own = (summary.session.clone().unwrap_or_default(), summary.answers.len());
+        let name = summary.session.clone().unwrap_or_default();
+        let own = (name.as_str(), summary.answers.len());
+        summary.elsewhere = copies.print(&summary.answers, own);
         for exchange in exchanges.iter_mut().filter(|exchange| exchange.copied.is_none()) {
-            let Some(answer) = exchange.answer else { continue };
-            if let Some(session) = copies.elsewhere(answer, (&own.0, own.1)) {
-                summary.elsewhere = summary.elsewhere.wrapping_add(answer);
+            let session = exchange.answer.and_then(|answer| copies.elsewhere(answer, own));
+            if let Some(session) = session {
                 exchange.count_in(Some(Arc::clone(session)));
             }
         }

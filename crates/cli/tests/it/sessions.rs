@@ -545,7 +545,8 @@ fn subagents_are_read_with_their_session_in_a_folder_too() {
     home.write("p/birch.jsonl", &claude("birch", 3, "Where is the berth?"));
     home.write("p/birch/subagents/agent-1.jsonl", &subagent("birch"));
     home.write("p/agent-2.jsonl", &subagent("birch").replace("a1", "a2"));
-    home.write("p/agent-3.jsonl", &subagent("elsewhere"));
+    let other = subagent("elsewhere").replace(r#""id":"s"#, r#""id":"o"#);
+    home.write("p/agent-3.jsonl", &other);
     let name = home.path().join("p");
     let lines = support::json_lines(&["stats", "--json", name.to_str().unwrap()]);
     let files: Vec<&str> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();

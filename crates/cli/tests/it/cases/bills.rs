@@ -241,6 +241,75 @@ fn an_answer_of_two_files_counts_in_the_one_that_ended_first_whatever_their_orde
     }
 }
 
+/// The sessions of a folder as they are listed, each with its requests, its input and what it copied from,
+/// and the notes.
+fn listed(folder: &Path, cache: &Path, args: &[&str]) -> (Vec<Value>, String) {
+    let path = folder.to_str().unwrap();
+    let args: Vec<&str> =
+        ["sessions", "--json"].iter().chain(args).chain([&path]).copied().collect();
+    let mut command = support::afterimage(&args);
+    let output = command.env("AFTERIMAGE_CACHE", cache).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let of = |line: &str| {
+        let of: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(of["answers"], Value::Null);
+        let copied = of["copied"].as_array().unwrap().iter().map(|of| of["from"].clone());
+        let copied: Vec<Value> = copied.collect();
+        json!([of["session"], of["requests"], of["usage"]["input"], copied])
+    };
+    (text.lines().map(of).collect(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn the_last_session_is_compared_with_those_beside_it() {
+    let folder = folder(&[
+        ("a.jsonl", lines(&claude_session("resumed", 1..=3))),
+        ("b.jsonl", lines(&claude_session("first", 1..=2))),
+        ("c.txt", "nothing".to_owned()),
+    ]);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+    let file = fs::File::options().append(true).open(folder.path().join("a.jsonl")).unwrap();
+    file.set_modified(later).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    for args in [&["--last", "--no-index"][..], &["--last"], &["--last"]] {
+        let expected = vec![json!(["resumed", 1, 310, ["first"]])];
+        assert_eq!(listed(folder.path(), cache.path(), args), (expected, String::new()));
+    }
+}
+
+#[test]
+fn an_index_names_the_source_of_copies_that_there_is_now() {
+    let folder = folder(&[
+        ("b.jsonl", lines(&claude_session("resumed", 1..=3))),
+        ("c.jsonl", lines(&claude_session("again", 1..=4))),
+    ]);
+    let cache = tempfile::tempdir().unwrap();
+    let again = || listed(folder.path(), cache.path(), &[]).0.remove(0);
+    assert_eq!(again(), json!(["again", 1, 410, ["resumed"]]));
+    fs::write(folder.path().join("a.jsonl"), lines(&claude_session("first", 1..=2))).unwrap();
+    assert_eq!(again(), json!(["again", 1, 410, ["first", "resumed"]]));
+}
+
+#[test]
+fn where_each_session_went_on_a_note_says_that_the_copy_is_not_known() {
+    let went_on = [claude_session("first", 1..=2), claude("first", 9, None)].concat();
+    let folder = folder(&[
+        ("a.jsonl", lines(&went_on)),
+        ("b.jsonl", lines(&claude_session("resumed", 1..=3))),
+    ]);
+    let path = folder.path().to_str().unwrap();
+    let note = "2 answers stand in 2 sessions, and nothing tells which session made them: each \
+                counts in the one that ended first";
+    for command in ["sessions", "stats", "requests"] {
+        let run = support::run(&[command, "--json", path]);
+        assert!(run.err.contains(note), "{command}: {}", run.err);
+    }
+    // A session that another one holds whole is the first.
+    fs::write(folder.path().join("a.jsonl"), lines(&claude_session("first", 1..=2))).unwrap();
+    let run = support::run(&["stats", "--json", path]);
+    assert_eq!(run.err, "");
+}
+
 #[test]
 fn the_list_of_sessions_counts_an_answer_once_with_and_without_its_index() {
     let folder = folder(&[
@@ -248,22 +317,7 @@ fn the_list_of_sessions_counts_an_answer_once_with_and_without_its_index() {
         ("a.jsonl", lines(&claude_session("resumed", 1..=3))),
     ]);
     let cache = tempfile::tempdir().unwrap();
-    let listed = |args: &[&str]| {
-        let path = folder.path().to_str().unwrap();
-        let args: Vec<&str> =
-            ["sessions", "--json"].iter().chain(args).chain([&path]).copied().collect();
-        let mut command = support::afterimage(&args);
-        let output = command.env("AFTERIMAGE_CACHE", cache.path()).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let of = |line: &str| {
-            let of: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(of["answers"], Value::Null);
-            let copied = of["copied"].as_array().unwrap().iter().map(|of| of["from"].clone());
-            let copied: Vec<Value> = copied.collect();
-            json!([of["session"], of["requests"], of["usage"]["input"], copied])
-        };
-        text.lines().map(of).collect::<Vec<Value>>()
-    };
+    let listed = |args: &[&str]| listed(folder.path(), cache.path(), args).0;
     let expected = [json!(["resumed", 1, 310, ["first"]]), json!(["first", 2, 320, []])];
     assert_eq!(listed(&["--no-index"]), expected);
     assert_eq!(listed(&[]), expected);
