@@ -60,16 +60,13 @@ pub enum ErrorKind {
     /// A failure that no other kind describes; for errors that callers make.
     Other,
     /// A kind that checkpoints alone know.
-    #[cfg(feature = "checkpoint")]
     Checkpoint(afterimage_checkpoint::ErrorKind),
     /// A kind that journals alone know.
-    #[cfg(feature = "journal")]
+    #[cfg(feature = "storage")]
     Journal(afterimage_journal::ErrorKind),
     /// A kind that observations alone know.
-    #[cfg(feature = "observe")]
     Observe(afterimage_observe::ErrorKind),
     /// A kind that timelines alone know.
-    #[cfg(feature = "timeline")]
     Timeline(afterimage_timeline::ErrorKind),
 }
 
@@ -104,17 +101,16 @@ error_from!(afterimage_log => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, OutOfRange, Damaged, Version, Locked, Poisoned;
     else _ => ErrorKind::Other
 });
-#[cfg(feature = "checkpoint")]
 error_from!(afterimage_checkpoint => {
     Json, Utf8, Limit, Shape, Io, Base, Other;
     else kind => ErrorKind::Checkpoint(kind)
 });
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 error_from!(afterimage_journal => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, OutOfRange, Damaged, Version, Locked, Poisoned, Sequence, Conflict, Other;
     else kind => ErrorKind::Journal(kind)
 });
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 impl From<Error> for afterimage_journal::Error {
     /// For states of journals that are made of what this crate knows: a kind that journals do not
     /// know means that the state refuses the event.
@@ -138,12 +134,10 @@ error_from!(afterimage_record => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, Damaged, Version, Locked, Poisoned;
     else _ => ErrorKind::Other
 });
-#[cfg(feature = "observe")]
 error_from!(afterimage_observe => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, Damaged, Version, Locked, Conflict, Other;
     else kind => ErrorKind::Observe(kind)
 });
-#[cfg(feature = "timeline")]
 error_from!(afterimage_timeline => {
     Json, Utf8, Limit, Shape, Io, UnknownFormat, OutOfRange, Damaged, Version, Locked, Poisoned, Base, Conflict, Sequence, Other;
     else kind => ErrorKind::Timeline(kind)

@@ -5,7 +5,6 @@ use std::fmt;
 use afterimage_json::name_type;
 
 pub use afterimage_json::Millis;
-#[cfg(feature = "timeline")]
 pub use afterimage_timeline::DeltaTarget;
 
 name_type! {

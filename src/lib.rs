@@ -67,10 +67,10 @@
 //! | [`json`] | afterimage-json | | JSON that keeps order and digits | [`json::read`] |
 //! | [`tokens`] | afterimage-tokens | `bpe` for exact counts | exact counters, an estimate, a memo | [`tokens::default_counter`] |
 //! | `log` | afterimage-log | `storage` | files of checksummed records, locks, atomic writes | `log::RecordWriter` |
-//! | `timeline` | afterimage-timeline | `timeline` | world state as deltas and snapshots, in memory and in a directory | `timeline::Timeline`, `timeline::session::SessionDir` |
-//! | `journal` | afterimage-journal | `journal`, `nats` | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
-//! | `observe` | afterimage-observe | `observe`, `sqlite`, `toml` | tool responses kept for each account, and short summaries with their ages | `observe::Observations` |
-//! | `checkpoint` | afterimage-checkpoint | `checkpoint` | summaries of work in Markdown, and deltas between them | `checkpoint::diff`, `checkpoint::apply` |
+//! | [`timeline`] | afterimage-timeline | | world state as deltas and snapshots, in memory and, with `storage`, in a directory | [`timeline::Timeline`] |
+//! | `journal` | afterimage-journal | `storage`, `nats` | events with snapshots of what they lead to: in memory, in a directory, on NATS | `journal::Journal`, `journal::Replay` |
+//! | [`observe`] | afterimage-observe | `sqlite`, `rules` | tool responses kept for each account, and short summaries with their ages | [`observe::Observations`] |
+//! | [`checkpoint`] | afterimage-checkpoint | | summaries of work in Markdown, and deltas between them | [`checkpoint::diff`], [`checkpoint::apply`] |
 //! | `record` | afterimage-record | `record`, `wire` | what goes between an agent and a model, byte for byte, and the listener that records it | `record::Recording`, `record::wire::Wire` |
 //!
 //! Wire types implement serde's traits with the field names of the wire (`docs/FORMAT.md`).
@@ -88,19 +88,14 @@
 //!
 //! * `bpe` (default): exact counts for `o200k_base` and `cl100k_base`, for 11 MB more in the program.
 //! * `templates`: a template for each facet type.
-//! * `storage`: archives on disk, and what they write through: files of checksummed records.
-//! * `timeline`: world state as deltas and snapshots; with `storage` in session directories.
-//! * `journal`: events with snapshots of what they lead to, in memory and in a directory.
-//! * `nats`: the same on NATS JetStream, async.
-//! * `command`: summaries by any program that reads a prompt.
-//! * `checkpoint`: checkpoints in Markdown, and deltas between them.
-//! * `observe`: tool responses with the age of each fact.
-//! * `sqlite`: observations in a database file; turns `observe` on.
-//! * `traffic`: recorded traffic as programs write it: YAML cassettes, base64, gzip and zstd.
-//! * `record`: recordings of the wire, written and read; turns `traffic` on.
+//! * `storage`: archives, session directories of timelines, and journals, on disk.
+//! * `nats`: journals on NATS `JetStream`; turns `storage` on.
+//! * `sqlite`: observations in a database file.
+//! * `record`: recordings of the wire, written and read, and those of other programs.
 //! * `wire`: the listener that makes them; turns `record` on.
-//! * `prices`: what exchanges cost, by a table of prices.
-//! * `toml`: policies of observations as TOML; turns `observe` on.
+//! * `rules`: tables in TOML of what exchanges cost, what caches serve, what a secret is, and policies
+//!   of observations.
+//! * `command`: summaries by a program that reads a prompt.
 
 // Input never panics: what may be absent is matched, not unwrapped.
 #![cfg_attr(
@@ -112,12 +107,12 @@ pub mod bill;
 pub mod compress;
 pub mod error;
 pub mod export;
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub mod guard;
 pub mod hud;
 pub mod id;
 pub mod otlp;
-#[cfg(feature = "redact")]
+#[cfg(feature = "rules")]
 pub mod redact;
 pub mod replay;
 pub mod request;
@@ -129,25 +124,22 @@ mod usage;
 pub mod veil;
 pub mod window;
 
-#[cfg(feature = "checkpoint")]
 pub use afterimage_checkpoint as checkpoint;
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 pub use afterimage_journal as journal;
 pub use afterimage_json as json;
 #[cfg(feature = "storage")]
 pub use afterimage_log as log;
-#[cfg(feature = "observe")]
 pub use afterimage_observe as observe;
 #[cfg(feature = "record")]
 pub use afterimage_record as record;
-#[cfg(feature = "timeline")]
 pub use afterimage_timeline as timeline;
 pub use afterimage_tokens as tokens;
 
 #[doc(no_inline)]
 pub use error::{Error, ErrorKind, Result};
 
-#[cfg(all(feature = "bpe", feature = "journal", feature = "observe"))]
+#[cfg(all(feature = "bpe", feature = "storage"))]
 #[doc = include_str!("../docs/guide.md")]
 pub mod guide {}
 
@@ -172,19 +164,16 @@ pub mod journals {}
 #[doc = include_str!("../docs/compression.md")]
 pub mod compression {}
 
-#[cfg(feature = "redact")]
+#[cfg(feature = "rules")]
 #[doc = include_str!("../docs/redaction.md")]
 pub mod secrets {}
 
-#[cfg(feature = "checkpoint")]
 #[doc = include_str!("../docs/checkpoints.md")]
 pub mod checkpoints_and_deltas {}
 
-#[cfg(feature = "observe")]
 #[doc = include_str!("../docs/observations.md")]
 pub mod observations {}
 
-#[cfg(feature = "timeline")]
 #[doc = include_str!("../docs/timeline.md")]
 pub mod timelines {}
 
@@ -194,6 +183,6 @@ pub mod timelines {}
 struct Readme;
 
 /// What is known of every recording, as each room answers.
-#[cfg(all(test, feature = "checkpoint", feature = "record"))]
+#[cfg(all(test, feature = "record"))]
 #[path = "../tests/facts/mod.rs"]
 mod facts;

@@ -2,7 +2,7 @@
 //!
 //! [`UsageSums`] adds up what [`request::ReportedExchange`](crate::request::ReportedExchange)s
 //! report. A figure that a source does not report is missing, and not zero.
-//! With the feature `prices`, `Bill` says what exchanges cost by a table of `Prices`: figures are
+//! With the feature `rules`, `Bill` says what exchanges cost by a table of `Prices`: figures are
 //! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests
 //! that paid again for what a cache had held. [`Residency`] says which facets stood in the requests
 //! that were paid for, and what that cost. [`Calibration`] says what reported tokens are to counted
@@ -27,18 +27,18 @@
 
 mod broken;
 mod calibration;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 pub(crate) mod dated_table;
 mod exact;
 mod media;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 mod price;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 mod prices;
 mod residency;
 mod sums;
 
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) use broken::EXPIRED;
 pub use broken::{BreakCause, BrokenCache, broken_caches, lost_tokens};
 pub use calibration::{
@@ -51,9 +51,9 @@ pub use media::{
     ImageDetail, MediaCount, MediaGap, MediaItem, MediaKind, MediaRule, document_tokens,
     image_size, image_tokens, image_tokens_at, media_counts, pdf_pages,
 };
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 pub use price::{Bill, Price};
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 pub use prices::{Prices, Unpriced};
 pub use residency::{Remainder, Residency, ResidencyLine, Share};
 pub use sums::{UsageSum, UsageSums};

@@ -51,7 +51,6 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
-#[cfg(feature = "checkpoint")]
 pub(crate) use ledger::{Chronicle, Happened, Touched};
 pub(crate) use ledger::{
     ContextTexts, FileRead, LineRange, OwnWords, brief, command_subject, is_failure, rules,
@@ -71,6 +70,6 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-#[cfg(all(test, feature = "checkpoint", feature = "record"))]
+#[cfg(all(test, feature = "record"))]
 pub(crate) use words::WordPlaces;
 pub(crate) use words::{last_command, said_by_user};

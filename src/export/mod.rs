@@ -63,7 +63,7 @@ pub use form::Form;
 pub use options::{Breakpoints, ExportOptions, Orphans, UnansweredCalls};
 pub use owned::{OwnedJson, OwnedText};
 pub(crate) use prefix::LeafPrint;
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) use prefix::{CountedLeaf, PrefixCounts, prefix_counts};
 pub use prefix::{Divergence, PrefixReport, PrefixRules, prefix_report};
 pub use report::{ExportReport, Repair, RepairKind};
@@ -198,7 +198,7 @@ impl ExportedRequest {
     }
 
     /// The same request with its members in this order; those that are not named come first.
-    #[cfg(feature = "guard")]
+    #[cfg(feature = "rules")]
     pub(crate) fn with_members_in_order(mut self, keys: &[&str]) -> Self {
         if let OwnedJson::Map(members) = &mut self.root {
             members.sort_by_key(|(name, _)| keys.iter().position(|key| key == name));

@@ -122,7 +122,7 @@ fn report_of(
 }
 
 /// What a comparison finds, value by value: what a cache that keeps the ends of blocks is asked for.
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) struct PrefixCounts {
     pub(crate) report: PrefixReport,
     /// How many values at the beginning are the same in both.
@@ -134,7 +134,7 @@ pub(crate) struct PrefixCounts {
 }
 
 /// A value without parts: where it stands, and its tokens.
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) struct CountedLeaf {
     pub(crate) path: Vec<PathElement>,
     pub(crate) tokens: u64,
@@ -143,7 +143,7 @@ pub(crate) struct CountedLeaf {
 
 /// As [`prefix_report`], with the tokens of each value. Counts what is the same once. The texts of
 /// the two values that differ first stand with them.
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) fn prefix_counts(
     previous: &ExportedRequest,
     next: &ExportedRequest,

@@ -42,7 +42,7 @@ mod tools;
 pub(crate) use answers::{Answer, Answers, adds_system};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 pub(crate) use compare::{Changes, changes};
 pub use compare::{
     FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,

@@ -20,9 +20,9 @@ const LEVELS: usize = 4;
 const FREE: u64 = 16 << 20;
 const MOST_RATIO: u64 = 128;
 
-/// Why a build without the feature `traffic` does not read something.
-#[cfg(not(feature = "traffic"))]
-const MISSING: &str = "this build reads no packed recordings: the feature `traffic` is off";
+/// Why a build without the feature `record` does not read something.
+#[cfg(not(feature = "record"))]
+const MISSING: &str = "this build reads no packed recordings: the feature `record` is off";
 
 /// An input as its text: unpacked where it is packed with gzip or zstd, as UTF-8 where a mark says
 /// that it is UTF-16. What is neither is passed on as it is. Reads as much as it is asked for.
@@ -122,7 +122,7 @@ pub(super) fn is_packed(head: &[u8]) -> bool {
     head.starts_with(GZIP) || head.starts_with(ZSTD)
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 fn unpacking<'r>(mut input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
     let is_gzip = input.fill_buf()?.starts_with(GZIP.get(..1).unwrap_or_default());
     Ok(if is_gzip {
@@ -132,7 +132,7 @@ fn unpacking<'r>(mut input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read
     })
 }
 
-#[cfg(not(feature = "traffic"))]
+#[cfg(not(feature = "record"))]
 fn unpacking<'r>(_input: impl BufRead + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
     Err(io::Error::new(io::ErrorKind::Unsupported, MISSING))
 }
@@ -158,14 +158,14 @@ pub(super) fn unpacked(bytes: Vec<u8>, sent: usize) -> Result<Vec<u8>, String> {
 }
 
 /// The bytes that base64 stands for; else why it stands for none.
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 pub(super) fn of_base64(text: &str) -> Result<Vec<u8>, String> {
     use base64::{Engine, engine::general_purpose::STANDARD};
     let text: String = text.split_ascii_whitespace().collect();
     STANDARD.decode(text).map_err(|error| format!("a body that is no base64: {error}"))
 }
 
-#[cfg(not(feature = "traffic"))]
+#[cfg(not(feature = "record"))]
 pub(super) fn of_base64(_text: &str) -> Result<Vec<u8>, String> {
     Err(MISSING.to_owned())
 }
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "traffic")]
+    #[cfg(feature = "record")]
     #[test]
     fn packed_inputs_are_unpacked_by_their_first_bytes() {
         use std::io::Write;

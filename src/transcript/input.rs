@@ -355,7 +355,7 @@ impl Head {
             self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
         let first = values.next().map_or(Ok((Value::Null, 0)), |line| json::read_mended(line));
         let is_single = self.whole && values.next().is_none();
-        #[cfg(feature = "traffic")]
+        #[cfg(feature = "record")]
         if first.is_err() && self.is_cassette() {
             let bytes = self.rest(lines)?;
             let text = String::from_utf8_lossy(&bytes);
@@ -393,7 +393,7 @@ impl Head {
     }
 
     /// Whether it is a cassette in YAML.
-    #[cfg(feature = "traffic")]
+    #[cfg(feature = "record")]
     fn is_cassette(&self) -> bool {
         let text: Vec<u8> =
             self.lines.iter().take(16).flat_map(|(_, line)| line.iter().copied()).collect();

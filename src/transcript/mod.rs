@@ -91,7 +91,7 @@ mod testing;
 mod threads;
 mod toolbench;
 mod wire;
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 mod yaml;
 
 use std::sync::Arc;
@@ -111,7 +111,6 @@ pub use input::Transcript;
 pub(crate) use recorded::Asked;
 pub use recorded::RecordedExchange;
 pub(crate) use recorded::{CONVERSATION, PREVIOUS};
-#[cfg(feature = "guard")]
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;

@@ -83,7 +83,7 @@ impl UsageMembers {
     }
 
     /// Whether a figure is among them that a price is made of.
-    #[cfg(feature = "prices")]
+    #[cfg(feature = "rules")]
     pub(crate) fn has_price(self) -> bool {
         let aside = [Member::Reasoning, Member::Cost];
         let mut priced = MEMBERS.into_iter().filter(|(member, _)| !aside.contains(member));

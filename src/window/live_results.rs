@@ -160,7 +160,7 @@ impl FramesLookedAt<'_> {
 
 /// Of each result in a frame that answers a call, whether the call failed: for the tests that hold
 /// rooms to one answer.
-#[cfg(all(test, feature = "checkpoint", feature = "record"))]
+#[cfg(all(test, feature = "record"))]
 pub(crate) fn failed_results(history: &History, frame: FrameSeq) -> Vec<bool> {
     let mut frames = FramesLookedAt { history, frames: HashMap::new() };
     frames.answers_in(frame).iter().map(|answer| answer.is_failed).collect()

@@ -75,7 +75,7 @@ pub use change::{DroppedFrames, ShortenedFrame};
 pub(crate) use context_in_force::context_items;
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
-#[cfg(all(test, feature = "checkpoint", feature = "record"))]
+#[cfg(all(test, feature = "record"))]
 pub(crate) use live_results::failed_results;
 pub use on_demand::RangePreview;
 pub use receipt::{

@@ -15,9 +15,9 @@ mod calibration;
 mod capture_policies;
 #[cfg(feature = "bpe")]
 mod checked_answers;
-#[cfg(all(feature = "bpe", feature = "checkpoint"))]
+#[cfg(feature = "bpe")]
 mod checkpoint_draft;
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 mod coding_agent;
 #[cfg(feature = "command")]
 mod command;
@@ -34,18 +34,18 @@ mod export_forms;
 mod export_invariants;
 mod export_load;
 mod exports;
-#[cfg(all(feature = "journal", feature = "timeline"))]
+#[cfg(feature = "storage")]
 mod flight;
-#[cfg(feature = "guard")]
+#[cfg(feature = "rules")]
 mod guard;
 mod hostile_files;
-#[cfg(all(feature = "timeline", feature = "storage"))]
+#[cfg(feature = "storage")]
 mod import_goldens;
 #[cfg(feature = "bpe")]
 mod invariants;
-#[cfg(all(feature = "journal", feature = "timeline"))]
+#[cfg(feature = "storage")]
 mod journal_timeline;
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 mod journal_veil;
 mod kept_strings;
 mod ladder;
@@ -53,9 +53,8 @@ mod layering;
 #[cfg(feature = "bpe")]
 mod media;
 mod memory;
-#[cfg(feature = "observe")]
 mod observe_answers;
-#[cfg(all(feature = "bpe", feature = "observe"))]
+#[cfg(feature = "bpe")]
 mod observe_context;
 mod otlp;
 #[cfg(feature = "bpe")]
@@ -68,7 +67,7 @@ mod receipts;
 #[cfg(feature = "bpe")]
 mod recordings;
 mod recount;
-#[cfg(feature = "redact")]
+#[cfg(feature = "rules")]
 mod redact;
 mod redacted_recording;
 mod redacted_streams;
@@ -78,7 +77,7 @@ mod replay_policies;
 #[cfg(feature = "bpe")]
 mod request_overhead;
 mod requests;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 mod residency;
 mod resolved;
 mod saved_windows;

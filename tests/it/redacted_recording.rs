@@ -1,5 +1,5 @@
 //! Recordings that are redacted before they are written.
-#![cfg(all(feature = "record", feature = "redact"))]
+#![cfg(all(feature = "record", feature = "rules"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::{fs, io::Write, path::Path};

@@ -1,5 +1,5 @@
 //! A secret that an answer says in pieces is found, whatever the API and the shape of its events.
-#![cfg(feature = "redact")]
+#![cfg(feature = "rules")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::borrow::Cow;

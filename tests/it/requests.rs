@@ -344,7 +344,7 @@ fn tools_stand_before_the_messages_in_the_order_of_the_cache() {
     assert_eq!(diff.prefix.divergence.unwrap().path.to_string(), "/tools/0");
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 fn packed(text: &str) -> Vec<u8> {
     let mut packed = Vec::new();
     let mut gzip = flate2::read::GzEncoder::new(text.as_bytes(), flate2::Compression::fast());
@@ -352,7 +352,7 @@ fn packed(text: &str) -> Vec<u8> {
     packed
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 fn base64(bytes: &[u8]) -> String {
     use base64::{Engine, engine::general_purpose::STANDARD};
     STANDARD.encode(bytes)
@@ -376,7 +376,7 @@ fn check_sent(recording: &Recording) {
     assert_eq!(exchange.answer().unwrap(), history.frames().get(1).unwrap().sequence);
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 #[test]
 fn http_archives_are_read_with_packed_bodies_and_streams() {
     let har = |text: Value, content: Value| {
@@ -402,7 +402,7 @@ fn http_archives_are_read_with_packed_bodies_and_streams() {
     assert_eq!(exchange.time.as_deref(), Some("2026-01-02T03:04:06.000Z"));
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 #[test]
 fn cassettes_are_read_with_their_streams_and_binary_bodies() {
     let indented = |text: &str| text.replace('\n', "\n        ");

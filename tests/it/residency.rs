@@ -169,7 +169,7 @@ fn calls_and_results_belong_to_their_tool_and_say_what_they_are_about() {
     assert_eq!(by_tool["read"], sum);
 }
 
-#[cfg(feature = "traffic")]
+#[cfg(feature = "record")]
 #[test]
 fn definitions_of_tools_come_first_and_have_lines_of_their_own() {
     use serde_json::json;

@@ -9,12 +9,12 @@ use std::{hash::Hash, sync::Arc};
 use indexmap::IndexMap;
 
 pub use share::Share;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 pub(super) use share::TokenRates;
 
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 use super::Prices;
-#[cfg(feature = "prices")]
+#[cfg(feature = "rules")]
 use crate::request::ReportedExchange;
 use crate::{
     Result,
@@ -167,7 +167,7 @@ impl Residency {
     ///
     /// # Errors
     /// Those of [`Recording::request`].
-    #[cfg(feature = "prices")]
+    #[cfg(feature = "rules")]
     pub fn priced(recording: &Recording, prices: &Prices) -> Result<Self> {
         let priced = |exchange: &ReportedExchange| {
             let price = exchange.model.as_deref().and_then(|model| prices.of(model));

@@ -15,7 +15,6 @@ use crate::id::FrameSeq;
 
 /// What happened, as it came: for who keeps something else of it than lines.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "checkpoint"), allow(dead_code, reason = "drafts alone read it"))]
 pub(crate) enum Happened {
     /// The user spoke.
     Asked(String),
@@ -45,7 +44,6 @@ pub(crate) struct Chronicle {
 
 impl Chronicle {
     /// What a ledger sees while it reads: with the number of the next call.
-    #[cfg(feature = "checkpoint")]
     pub(crate) fn events(next: usize, read: impl FnOnce(&mut Self)) -> (usize, Vec<Happened>) {
         let mut chronicle = Self { as_it_came: Some((next, Vec::new())), ..Self::default() };
         read(&mut chronicle);

@@ -83,7 +83,6 @@ impl Ledger {
     }
 
     /// The tools of the calls that wait for their results, the oldest first.
-    #[cfg(feature = "checkpoint")]
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = &str> {
         self.waiting.iter().map(|call| call.tool.as_str())
     }

@@ -55,7 +55,6 @@ mod trailer;
 pub(crate) use action::command_subject;
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
-#[cfg(feature = "checkpoint")]
 pub(crate) use chronicle::Happened;
 pub(crate) use context_texts::ContextTexts;
 pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
@@ -63,7 +62,6 @@ pub(crate) use file_read::{FileRead, LineRange};
 pub(super) use filling::{Filling, Form, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
-#[cfg(feature = "checkpoint")]
 pub(crate) use open_call::Touched;
 pub(crate) use outcome::is_failure;
 pub(crate) use own_words::OwnWords;

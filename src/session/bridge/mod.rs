@@ -1,19 +1,17 @@
 //! What joins two modules that know nothing of each other.
 //!
 //! [`observed`] puts observations into contexts: the summary as an ambient facet, and lines in the
-//! place of payloads. With the feature `journal`, `ReplayedVeil` is a veil that replays from a
-//! journal, and with `timeline` too, `ReplayedTimeline` a world state that does.
+//! place of payloads. With the feature `storage`, `ReplayedVeil` is a veil, and
+//! `ReplayedTimeline` a world state, that replays from a journal.
 
-#[cfg(feature = "checkpoint")]
 pub mod checkpoint;
-#[cfg(feature = "observe")]
 pub mod observed;
-#[cfg(all(feature = "journal", feature = "timeline"))]
+#[cfg(feature = "storage")]
 mod replayed_timeline;
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 mod replayed_veil;
 
-#[cfg(all(feature = "journal", feature = "timeline"))]
+#[cfg(feature = "storage")]
 pub use replayed_timeline::ReplayedTimeline;
-#[cfg(feature = "journal")]
+#[cfg(feature = "storage")]
 pub use replayed_veil::ReplayedVeil;

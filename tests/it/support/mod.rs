@@ -3,7 +3,6 @@
 pub(crate) mod compressing;
 pub(crate) mod exporting;
 pub(crate) mod histories;
-#[cfg(feature = "observe")]
 #[path = "../../../crates/observe/tests/it/support/observing.rs"]
 pub(crate) mod observing;
 pub(crate) mod sessions;
