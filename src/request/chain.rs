@@ -160,13 +160,14 @@ impl Chains {
 /// The exchanges that go on from a response, and its id: they name it, or a conversation that the
 /// provider keeps, to which it was the last answer before them.
 fn named(recorded: &[&RecordedExchange]) -> Vec<(usize, Arc<str>)> {
-    let mut last: HashMap<&str, Arc<str>> = HashMap::new();
+    let is_kept = recorded.iter().any(|exchange| exchange.asked.conversation.is_some());
+    let mut last: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     let mut named = Vec::new();
     for (index, exchange) in recorded.iter().enumerate() {
-        let kept = exchange.asked.conversation.as_deref();
-        let before = kept.and_then(|kept| last.get(kept));
+        let before = exchange.asked.conversation.as_ref().and_then(|kept| last.get(kept));
         named.extend(exchange.asked.previous.as_ref().or(before).map(|id| (index, Arc::clone(id))));
-        if let Some((kept, reply)) = kept.zip(kept.and_then(|_| exchange.reply())) {
+        let kept = is_kept.then(|| exchange.kept_in()).flatten();
+        if let Some((kept, reply)) = kept.and_then(|kept| Some((kept, exchange.reply()?))) {
             last.insert(kept, reply.id.into());
         }
     }

@@ -8,7 +8,7 @@ use super::{
     choices,
     context_edit::{AppliedEdit, ClearedPart},
     interaction::Interaction,
-    recorded::Asked,
+    recorded::{Asked, CONVERSATION, kept_conversation},
     request_body::{ReadBodies, ReadBody},
     responses,
     sse::{self, ErrorEvent, StreamedResponse},
@@ -43,6 +43,8 @@ pub(super) struct Exchange {
     /// Messages or items of the response; `None` if it failed.
     pub(super) reply: Option<Vec<Value>>,
     pub(super) reply_id: Option<String>,
+    /// The conversation that the provider keeps it in, as the request says, or the response.
+    pub(super) kept_in: Option<Arc<str>>,
     /// What the provider cleared of the request before the model read it.
     pub(super) cleared: Vec<ClearedPart>,
     /// The response that the request builds on, whether it is a warm-up.
@@ -124,6 +126,11 @@ pub(super) fn read(
     let ReadRequest { api, head: request, messages, unread } =
         ReadRequest::of(interaction, bodies)?;
     let came = api.streamed(&interaction.response);
+    let is_answered = interaction.status.is_none_or(|status| matches!(status, 200..300));
+    let is_whole = !interaction.is_recorded && !matches!(interaction.response, Payload::Absent);
+    if came.is_none() && is_answered && is_whole && api::hosted_model(&interaction.uri).is_some() {
+        return Err("an answer in a form of the host's own");
+    }
     let is_cut = interaction.cut.is_some();
     // A client that has the last event may close the connection before the provider does.
     let is_broken_off =
@@ -159,11 +166,15 @@ pub(super) fn read(
     let messages_of = || messages.iter().map(|message| &**message);
     let cleared = edits.map(|edits| ClearedPart::of(&edits, management, messages_of()));
     let asked_several = request.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1);
+    let asked = Asked::of_members(api, &request);
+    let stated = response.as_ref().filter(|_| api == Api::Responses);
+    let stated = stated.and_then(|response| kept_conversation(response.get(CONVERSATION)));
     Ok(Exchange {
         api,
         line: interaction.line,
         cleared: cleared.unwrap_or_default(),
-        asked: Asked::of_members(api, &request),
+        kept_in: asked.conversation.clone().or(stated),
+        asked,
         model: text("model").or_else(|| {
             if let Some(model) = api::hosted_model(&interaction.uri) {
                 return Some(model.replace("%3A", ":"));

@@ -145,12 +145,12 @@ fn socket_calls(opened: Interaction, messages: Vec<Value>, sink: &mut Sink) -> V
     };
     match unread {
         Some(api) => {
-            let reason = sink.unread_request(&api);
+            let (reason, line) = (sink.unread_request(&api), opened.line);
             let mut record = opened.into_json();
             if let Value::Object(record) = &mut record {
                 record.put("messages", messages);
             }
-            sink.unknown(0, reason, record);
+            sink.unknown(line, reason, record);
         }
         None => sink.skip("other traffic"),
     }

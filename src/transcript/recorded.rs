@@ -87,6 +87,11 @@ const GENERATE: &str = "generate";
 pub(crate) const PREVIOUS: &str = "previous_response_id";
 pub(crate) const CONVERSATION: &str = "conversation";
 
+/// The id of a conversation that the provider keeps, as requests and answers state it.
+pub(super) fn kept_conversation(stated: Option<&Value>) -> Option<Arc<str>> {
+    stated.and_then(|of| of.as_str().or_else(|| of.str_at("id"))).map(Arc::from)
+}
+
 impl Asked {
     /// Whether the provider reads more than the request holds.
     pub(crate) fn goes_on(&self) -> bool {
@@ -100,10 +105,7 @@ impl Asked {
         }
         Self {
             previous: members.get(PREVIOUS).and_then(Value::as_str).map(Arc::from),
-            conversation: members
-                .get(CONVERSATION)
-                .and_then(|of| of.as_str().or_else(|| of.str_at("id")))
-                .map(Arc::from),
+            conversation: kept_conversation(members.get(CONVERSATION)),
             is_warm_up: members.get(GENERATE) == Some(&Value::Bool(false)),
         }
     }
@@ -176,6 +178,20 @@ impl RecordedExchange {
         let id = response.str_at("id")?.to_owned();
         let is_whole = self.failure.is_none() && self.cut.is_none();
         Some(RecordedReply { id, items: self.api.reply(response, false), is_whole })
+    }
+
+    /// The conversation that the provider keeps it in: the request names it, or the answer does.
+    /// Parses an answer that may name one.
+    pub(crate) fn kept_in(&self) -> Option<Arc<str>> {
+        let names = |response: &&Arc<str>| {
+            let is_named = memchr::memmem::find(response.as_bytes(), b"\"conversation\"").is_some();
+            self.api == Api::Responses && is_named
+        };
+        let stated = || {
+            let response = self.api.joined(self.response.as_ref().filter(names)?)?;
+            kept_conversation(response.get(CONVERSATION))
+        };
+        self.asked.conversation.clone().or_else(stated)
     }
 
     /// Whether the provider was told to read the request and to generate nothing.

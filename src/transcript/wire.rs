@@ -170,7 +170,7 @@ impl WireReader {
         {
             return sink.skip("repeated response");
         }
-        if let (false, Some(conversation)) = (is_failed, asked.conversation) {
+        if let (false, Some(conversation)) = (is_failed, exchange.kept_in) {
             self.kept.insert(conversation, thread);
         }
         if let (Api::Responses, Some(id)) = (api, reply_id) {

@@ -52,6 +52,67 @@ fn requests_that_cannot_be_read_are_counted_by_their_apis() {
 }
 
 #[test]
+fn an_answer_in_a_form_of_the_hosts_own_is_one_that_cannot_be_read() {
+    let url = "https://bedrock-runtime.a.amazonaws.com/model/anthropic.claude/invoke-with-response-stream";
+    let body = json!({ "anthropic_version": "bedrock-2023-05-31", "messages": [{ "role": "user", "content": "Hi" }] });
+    let mut framed = entry(url, Some(&body), "AAAA/gAAAEsAAAAA");
+    framed["response"]["content"]["encoding"] = json!("base64");
+    for answer in [framed, entry(url, Some(&body), "frames")] {
+        let (out, err) = requests(&[answer], &[]);
+        assert!(out.contains("There is no request to a model in it that can be read."), "{out}");
+        assert!(err.contains("1 request cannot be read: 1 to Amazon Bedrock"), "{err}");
+    }
+    // What can be read is, and so is that the host refused.
+    let stream = "data: {\"type\":\"message_start\",\"message\":{\"content\":[],\"usage\":{\"input_tokens\":9}}}\n\n";
+    let (out, _) = requests(&[entry(url, Some(&body), stream)], &["--json"]);
+    assert_eq!(
+        serde_json::from_str::<Value>(out.lines().next().unwrap()).unwrap()["usage"]["input"],
+        9
+    );
+    let mut refused = entry(url, Some(&body), "no");
+    refused["response"]["status"] = json!(429);
+    assert!(requests(&[refused], &[]).0.contains("failed: stat"));
+}
+
+#[test]
+fn a_socket_that_is_not_read_is_told_with_its_entry() {
+    let page = entry("https://x.example/", None, "");
+    let mut socket = entry("wss://api.openai.com/v1/realtime?model=m", None, "");
+    socket["_webSocketMessages"] = json!([{ "type": "send", "data": "{}" }]);
+    let (_, err) = requests(&[page, socket], &[]);
+    assert!(err.contains("at line 2: a request to OpenAI Realtime"), "{err}");
+}
+
+#[test]
+fn a_conversation_that_the_answer_alone_names_is_gone_on_with() {
+    let url = "https://api.example/v1/responses";
+    let said = |number: u64, kept: Value| {
+        let item = json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "At ten." }] });
+        json!({ "id": format!("r{number}"), "output": [item], "conversation": kept }).to_string()
+    };
+    let asks = |text: &str, kept: Option<&str>| {
+        let mut body = json!({ "model": "m", "input": text });
+        kept.into_iter().for_each(|kept| body["conversation"] = json!(kept));
+        body
+    };
+    for kept in [json!("c"), json!({ "id": "c" })] {
+        let entries = [
+            entry(url, Some(&asks("High?", None)), &said(1, kept.clone())),
+            entry(url, Some(&asks("Ebb?", None)), &said(2, json!("d"))),
+            entry(url, Some(&asks("Low?", Some("c"))), &said(3, kept)),
+        ];
+        let (out, _) = requests(&entries, &["--json"]);
+        let rows: Vec<Value> =
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(
+            (&rows[2]["session"], &rows[2]["resolved"]["messages"]),
+            (&rows[0]["session"], &json!(2))
+        );
+        assert_ne!(rows[1]["session"], rows[0]["session"]);
+    }
+}
+
+#[test]
 fn a_request_whose_body_the_exporter_left_out_has_its_answer_and_usage() {
     let (out, _) = requests(&[entry(CHAT, None, STREAM)], &["--json"]);
     let row: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
