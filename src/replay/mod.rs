@@ -42,6 +42,7 @@ mod needs;
 mod player;
 mod policy;
 mod rates;
+#[doc(hidden)] // A measure for tests and benches, which share its finders.
 pub mod survival;
 
 pub use asked::SummaryCalls;
@@ -50,3 +51,5 @@ pub use figures::ReplayFigures;
 pub use player::{Replay, ReplayedTurn};
 pub use policy::ReplayPolicy;
 pub use rates::ReplayRates;
+#[doc(inline)]
+pub use survival::{Survival, SurvivingShare};
