@@ -105,6 +105,20 @@ impl Hud {
         self.render_with(history, request, (&request.substitutions, None), now)
     }
 
+    /// As [`Hud::render`], of a range after whose frames the model sees nothing: the veil is not
+    /// followed.
+    ///
+    /// # Errors
+    /// Those of [`Hud::render`].
+    pub(crate) fn render_without_tail(
+        &self,
+        history: &History,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<RenderedContext> {
+        self.assemble(history, request, (&request.substitutions, None), (now, false))
+    }
+
     /// As [`Hud::render`], with `substitutions` in the place of the request's own, and with a guard
     /// by which no frame reads like one of them.
     ///
@@ -114,8 +128,18 @@ impl Hud {
         &self,
         history: &History,
         request: &RenderRequest,
-        (substitutions, guard): (&[Substitution], Option<Guard>),
+        with: (&[Substitution], Option<Guard>),
         now: Millis,
+    ) -> Result<RenderedContext> {
+        self.assemble(history, request, with, (now, true))
+    }
+
+    fn assemble(
+        &self,
+        history: &History,
+        request: &RenderRequest,
+        (substitutions, guard): (&[Substitution], Option<Guard>),
+        (now, has_tail): (Millis, bool),
     ) -> Result<RenderedContext> {
         let all = history.frames();
         let mut assembly = Assembly::new(self, history, (request.merge, guard), now);
@@ -137,8 +161,11 @@ impl Hud {
         if next < asked.end {
             assembly.add_frames(next..asked.end)?;
         }
-        let veil = assembly.veil_at(asked.end)?;
-        let tail = self.render_tail(&veil, request, now)?.map(Arc::new);
+        let mut tail = None;
+        if has_tail {
+            let veil = assembly.veil_at(asked.end)?;
+            tail = self.render_tail(&veil, request, now)?.map(Arc::new);
+        }
         let (messages, mut tokens) = assembly.finish(tail.as_ref());
         let ProviderFraming { per_message, per_reply } = request.framing;
         tokens.framing =

@@ -1,5 +1,7 @@
 //! A request, and what came back, as the attributes of a span.
 
+use std::collections::HashSet;
+
 use super::{
     parts::{message, parts_of, tool},
     span::Attributes,
@@ -7,7 +9,9 @@ use super::{
 use crate::{
     Result,
     json::{Object, ObjectExt, Value, object},
-    request::{Exchange, ExchangeOutcome, Provenance, Recording, ReportedExchange, Request},
+    request::{
+        Exchange, ExchangeOutcome, Provenance, Recording, ReportedExchange, Request, TurnStart,
+    },
     transcript::{Api, TranscriptFormat, Usage, provider_json},
 };
 
@@ -39,7 +43,12 @@ pub(super) struct Before {
     number: usize,
     tools: Option<Value>,
     system: Option<Value>,
+    /// In the form of the conventions.
     messages: Vec<Value>,
+    /// The ids of the calls in them.
+    ids: HashSet<String>,
+    /// Where the agent's last turn begins, in the request and in `messages`.
+    turn: Option<(TurnStart, usize)>,
 }
 
 /// The attributes of the span of a request. With `before` of what that request did not have.
@@ -52,11 +61,11 @@ pub(super) fn attributes(
     conversation: &str,
     before: Option<&mut Before>,
 ) -> Result<Attributes> {
-    let request = recording.request(exchange.number)?;
     let mut attributes = Attributes::default();
     let provider = provider(exchange.api, recording.format());
     put_head(&mut attributes, provider, conversation, exchange.model.as_deref());
-    put_request(&mut attributes, &request, exchange.number, before);
+    let asked = asked(recording, exchange.number, before.as_deref())?;
+    put_request(&mut attributes, asked, exchange.number, before);
     put_response(&mut attributes, recording, exchange);
     if let Some(usage) = &exchange.usage {
         put_usage(&mut attributes, usage);
@@ -100,16 +109,107 @@ fn put_head(attributes: &mut Attributes, provider: &str, conversation: &str, mod
     attributes.put_some("gen_ai.request.model", model);
 }
 
+/// What is asked: a whole request, or what one has from a turn of the one before it on.
+struct Asked {
+    request: Request,
+    /// The members of its body without the messages.
+    members: Object,
+    /// The messages in the form of the conventions, from a place of [`Before::messages`] on.
+    messages: Vec<Value>,
+    at: usize,
+    /// Where its last turn begins, as in [`Before`].
+    turn: Option<(TurnStart, usize)>,
+}
+
+impl Asked {
+    /// Reads the messages of a request but the first ones; those that are missing before them end at
+    /// `turn`.
+    fn of(request: Request, skip: usize, turn: Option<(TurnStart, usize)>) -> Self {
+        let api = request.api();
+        let body = request.value().ok().and_then(Value::as_object).cloned();
+        let mut members = body.unwrap_or_default();
+        let mut list = match members.shift_remove(api.conversation_key()) {
+            Some(Value::Array(list)) => list,
+            Some(Value::String(text)) => vec![object! { "role": "user", "content": text }.into()],
+            _ => Vec::new(),
+        };
+        list.drain(..skip.min(list.len()));
+        let said = |list: Vec<Value>| -> Vec<Value> {
+            provider_json::frames_of(api, list).iter().map(message).collect()
+        };
+        let messages = said(list.clone());
+        let (start, at) = turn.map_or((0, 0), |(turn, at)| (turn.index, at));
+        let (mut last, mut end) = (None, messages.len());
+        for (index, item) in list.into_iter().enumerate().rev() {
+            let own = said(vec![item]);
+            let is_agents = |message: &Value| message.str_at("role") == Some("assistant");
+            let is_agents = !own.is_empty() && own.iter().all(is_agents);
+            let begins = end.checked_sub(own.len());
+            // What says something else beside others has no place of its own.
+            let is_there = begins.is_some_and(|begins| messages.get(begins..end) == Some(&*own));
+            if !is_there || last.is_some() && !is_agents {
+                break;
+            }
+            end = begins.unwrap_or_default();
+            if is_agents {
+                let frame = request.frames().get(skip + index).copied().flatten();
+                last = Some((TurnStart { index: start + index, frame }, at + end));
+            }
+        }
+        Self { request, members, messages, at, turn: last }
+    }
+
+    /// Whether the messages go on from those that were before, as far as what is missing can tell.
+    fn goes_on(&self, before: &Before) -> bool {
+        let is_worked_out = matches!(self.request.provenance(), Provenance::Reconstructed { .. });
+        let known = before.messages.get(self.at..).unwrap_or_default();
+        let same = self.messages.iter().zip(known).take_while(|(now, known)| now == known).count();
+        // Calls of one id, and marks of a cache, are told apart by all that came before.
+        let mut new = self.messages.iter().skip(same).flat_map(ids_in);
+        let is_alone = !new.any(|id| before.ids.contains(id))
+            && !self.request.body().contains("cache_control");
+        same > 0 && (is_alone || !is_worked_out)
+    }
+}
+
+/// The ids of the calls in a message.
+fn ids_in(message: &Value) -> impl Iterator<Item = &str> {
+    let parts = message.get("parts").and_then(Value::as_array).unwrap_or_default();
+    let calls = parts.iter().filter(|part| part.str_at("type") == Some("tool_call"));
+    calls.filter_map(|part| part.str_at("id"))
+}
+
+/// What is asked, from the last turn of the request before it on where the rest is known.
+fn asked(recording: &Recording, number: usize, before: Option<&Before>) -> Result<Asked> {
+    let turn = before.and_then(|before| Some((before, before.turn?)));
+    if let Some((before, turn)) = turn
+        && let Some((request, skip)) = recording.grown(number, before.number, turn.0)?
+    {
+        let asked = Asked::of(request, skip, Some(turn));
+        if asked.goes_on(before) {
+            return Ok(asked);
+        }
+    }
+    Ok(Asked::of(recording.request(number)?, 0, None))
+}
+
 fn put_request(
     attributes: &mut Attributes,
-    request: &Request,
+    asked: Asked,
     number: usize,
     mut before: Option<&mut Before>,
 ) {
-    let api = request.api();
-    let Ok(Value::Object(mut body)) = request.value().cloned() else { return };
-    let (mut tools, mut system) = (body.shift_remove("tools"), body.shift_remove(api.system_key()));
+    let Asked { request, members: mut body, mut messages, at, turn } = asked;
+    if !matches!(request.value(), Ok(Value::Object(_))) {
+        return;
+    }
+    let system_key = request.api().system_key();
+    let (mut tools, mut system) = (body.shift_remove("tools"), body.shift_remove(system_key));
     if let Some(before) = before.as_deref_mut() {
+        // The end of a request that was worked out has none.
+        if at > 0 && matches!(request.provenance(), Provenance::Reconstructed { .. }) {
+            system.clone_from(&before.system);
+        }
         attributes.put("afterimage.request.goes_on_from", before.number as u64);
         before.number = number;
         attributes.put("afterimage.request.same_tools", before.tools == tools);
@@ -133,21 +233,16 @@ fn put_request(
         let parts: Value = frames.iter().flat_map(parts_of).collect();
         attributes.put_json("gen_ai.system_instructions", &parts);
     }
-    let messages = match body.shift_remove(api.conversation_key()) {
-        Some(Value::Array(list)) => list,
-        Some(Value::String(text)) => vec![object! { "role": "user", "content": text }.into()],
-        _ => Vec::new(),
-    };
     put_parameters(attributes, body);
-    let frames = provider_json::frames_of(api, messages);
-    let mut messages: Vec<Value> = frames.iter().map(message).collect();
     if let Some(before) = before {
-        let same = messages.iter().zip(&before.messages).take_while(|(now, known)| now == known);
-        let same = same.count();
-        attributes.put("afterimage.request.messages_before", same as u64);
-        before.messages.truncate(same);
-        before.messages.extend(messages.split_off(same));
-        messages = before.messages.iter().skip(same).cloned().collect();
+        let known = before.messages.iter().skip(at);
+        let same = messages.iter().zip(known).take_while(|(now, known)| now == known).count();
+        attributes.put("afterimage.request.messages_before", (at + same) as u64);
+        before.messages.truncate(at + same);
+        messages.drain(..same);
+        before.ids.extend(messages.iter().flat_map(ids_in).map(str::to_owned));
+        before.messages.extend_from_slice(&messages);
+        before.turn = turn;
     }
     let messages = Value::Array(messages);
     attributes.put_json("gen_ai.input.messages", &messages);

@@ -103,7 +103,9 @@ impl<W: io::Write> OtlpWriter<W> {
     /// let go. The ids depend on how many recordings were added before, so that those of two
     /// recordings differ. A session whose name one of another recording has is the conversation
     /// `NAME/2`, or the next number: each reads back as a session of its own. Costs the sum of the
-    /// requests' lengths, which is what [`SpanMessages::All`] writes: quadratic in a session.
+    /// requests' lengths, which is what [`SpanMessages::All`] writes: quadratic in a session. Of
+    /// [`SpanMessages::New`] a request that goes on from the one before it costs what is written of
+    /// it, and the places of its messages.
     ///
     /// # Errors
     /// Those of [`Recording::request`], and [`ErrorKind::Io`](crate::ErrorKind::Io).

@@ -29,6 +29,7 @@ mod cache_break;
 mod chain;
 mod cleared;
 mod compare;
+mod grown;
 mod outline;
 mod overhead;
 mod parts;
@@ -47,6 +48,7 @@ pub(crate) use compare::{Changes, changes};
 pub use compare::{
     FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,
 };
+pub(crate) use grown::TurnStart;
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};

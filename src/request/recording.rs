@@ -173,7 +173,7 @@ struct Session {
 
 /// What a request is made of.
 #[derive(Debug)]
-enum Body {
+pub(super) enum Body {
     /// It was recorded.
     Recorded { body: BodyText, frames: Frames, provenance: Provenance },
     /// It is the context up to a frame, with these blocks and tools.
@@ -477,7 +477,7 @@ impl Recording {
                 let request = Request::new(exchange.api, provenance, body, frames.clone());
                 Ok(request.with_host(exchange.host.clone()))
             }
-            Body::Context { .. } => self.worked_out(exchange, body),
+            Body::Context { .. } => self.worked_out(exchange, body, None),
         }
     }
 
@@ -490,7 +490,7 @@ impl Recording {
     pub fn sent(&self, number: usize) -> Result<Request> {
         let (exchange, found) = self.found(number)?;
         let Body::Recorded { body, frames, provenance } = found else {
-            return self.worked_out(exchange, found);
+            return self.worked_out(exchange, found, None);
         };
         let joined = match exchange.provenance {
             Provenance::Resolved { messages, .. } => messages,
@@ -502,7 +502,7 @@ impl Recording {
         Ok(request.with_host(exchange.host.clone()))
     }
 
-    fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {
+    pub(super) fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {
         let index = number.checked_sub(1);
         let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
         found.ok_or_else(|| {
@@ -523,7 +523,7 @@ impl Recording {
         match found {
             Some((exchange, Body::Context { to, blocks, .. })) => {
                 let Some(session) = self.sessions.get(&exchange.session) else { return Ok(None) };
-                self.context_of(session, *to, blocks).map(Some)
+                self.context_of(session, None, *to, blocks).map(Some)
             }
             Some((_, Body::Recorded { .. })) => Ok(None),
             None => self.request(number).map(|_| None),
@@ -586,14 +586,12 @@ impl Recording {
     /// As [`Recording::request`] and [`compare`](super::compare).
     pub fn compare(&self, number: usize, rules: PrefixRules) -> Result<Option<RequestDiff>> {
         let Some(previous) = self.previous(number) else { return Ok(None) };
-        let bodies = previous.checked_sub(1).and_then(|at| self.bodies.get(at));
-        let bodies = bodies.zip(number.checked_sub(1).and_then(|at| self.bodies.get(at)));
-        if let Some((
-            Body::Context { blocks: was, tools: old, size: before, has_tail: false, .. },
-            Body::Context { blocks: is, tools: new, size: after, .. },
-        )) = bodies
-            && Arc::ptr_eq(was, is)
-            && old.as_ref().map(Arc::as_ptr) == new.as_ref().map(Arc::as_ptr)
+        let body = |number: usize| self.bodies.get(number.checked_sub(1)?);
+        if let (
+            Some(Body::Context { size: before, .. }),
+            Some(Body::Context { tools: new, size: after, .. }),
+        ) = (body(previous), body(number))
+            && self.has_grown(previous, number)
             && !self.is_other_model(previous, number)
         {
             let tools = new.as_ref().map_or(0, |tools| tools.tokens);
@@ -609,6 +607,20 @@ impl Recording {
         }
         let (was, is) = (self.outlined(previous)?, self.outlined(number)?);
         was.compare(&is, &**self.hud.counter(), rules).map(Some)
+    }
+
+    /// Whether the context of a request is that of an earlier one of its session, with nothing but
+    /// more frames behind it. False for requests that were recorded.
+    pub(super) fn has_grown(&self, previous: usize, number: usize) -> bool {
+        let body = |number: usize| self.bodies.get(number.checked_sub(1)?);
+        let (
+            Some(Body::Context { blocks: was, tools: old, has_tail: false, .. }),
+            Some(Body::Context { blocks: is, tools: new, .. }),
+        ) = (body(previous), body(number))
+        else {
+            return false;
+        };
+        Arc::ptr_eq(was, is) && old.as_ref().map(Arc::as_ptr) == new.as_ref().map(Arc::as_ptr)
     }
 
     fn is_unread(&self, number: usize) -> bool {
@@ -635,29 +647,42 @@ impl Recording {
         model(previous).zip(model(next)).is_some_and(|(was, is)| was != is)
     }
 
+    /// The context up to a frame, from the first one on, or from a later one and without a tail.
     fn context_of(
         &self,
         session: &Session,
+        from: Option<FrameSeq>,
         to: FrameSeq,
         blocks: &[Substitution],
     ) -> Result<RenderedContext> {
-        let first = session.history.frames().first().map_or(to, |frame| frame.sequence);
+        let begins = || session.history.frames().first().map_or(to, |frame| frame.sequence);
+        let first = from.unwrap_or_else(begins);
         let frames: RangeInclusive<FrameSeq> = first..=to;
+        let blocks = blocks.iter().filter(|block| from.is_none_or(|from| block.from >= from));
         let request = RenderRequest {
             frames: Some(frames),
-            substitutions: blocks.to_vec(),
+            substitutions: blocks.cloned().collect(),
             ..RenderRequest::default()
         };
-        self.hud.render(&session.history, &request, Millis::default())
+        match from {
+            None => self.hud.render(&session.history, &request, Millis::default()),
+            Some(_) => self.hud.render_without_tail(&session.history, &request, Millis::default()),
+        }
     }
 
-    fn worked_out(&self, exchange: &Exchange, body: &Body) -> Result<Request> {
+    /// The request that a context is, or what it has from a frame on.
+    pub(super) fn worked_out(
+        &self,
+        exchange: &Exchange,
+        body: &Body,
+        from: Option<FrameSeq>,
+    ) -> Result<Request> {
         let (Some(session), Body::Context { to, blocks, tools, .. }) =
             (self.sessions.get(&exchange.session), body)
         else {
             return Err(Error::new(ErrorKind::OutOfRange, "expected the session of the request"));
         };
-        let context = self.context_of(session, *to, blocks)?;
+        let context = self.context_of(session, from, *to, blocks)?;
         let export = Export::of(&session.history, &context)?;
         let options =
             ExportOptions { breakpoints: Breakpoints::Recorded, ..ExportOptions::default() };

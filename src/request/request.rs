@@ -13,7 +13,7 @@ use crate::{
     Error, ErrorKind, Result,
     export::{ExportedRequest, Form, OwnedJson},
     hud::Owner,
-    id::{FacetId, FacetType},
+    id::{FacetId, FacetType, FrameSeq},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
     transcript::{Api, BodyText, RecordedExchange},
@@ -240,6 +240,11 @@ impl Request {
     /// The body, in the pieces that it shares with others.
     pub(crate) fn text(&self) -> &BodyText {
         &self.body
+    }
+
+    /// The first frame that each of its messages holds.
+    pub(crate) fn frames(&self) -> &[Option<FrameSeq>] {
+        &self.frames.messages
     }
 
     /// Whether it was worked out, and knows the owners of its strings.

@@ -11,7 +11,7 @@ use std::{
 
 use afterimage::{
     id::Millis,
-    otlp::{OtlpReport, OtlpWriter, SCHEMA_URL},
+    otlp::{OtlpReport, OtlpWriter, SCHEMA_URL, SpanMessages},
     request::{Recording, ReportedExchange, Request},
     tokens::Chars4,
     transcript::{Api, Transcript},
@@ -48,8 +48,12 @@ fn written_by_line(recording: &Recording) -> String {
 }
 
 fn written(recording: &Recording) -> (String, OtlpReport) {
+    written_with(recording, SpanMessages::All)
+}
+
+fn written_with(recording: &Recording, messages: SpanMessages) -> (String, OtlpReport) {
     let mut document = Vec::new();
-    let mut writer = OtlpWriter::new(&mut document).unwrap();
+    let mut writer = OtlpWriter::new(&mut document).unwrap().with_messages(messages);
     writer.add(recording, |_| true, moment).unwrap();
     let report = writer.finish().unwrap();
     (String::from_utf8(document).unwrap(), report)
@@ -293,6 +297,31 @@ fn check_spans(document: &str, path: &Path) {
     }
 }
 
+/// Holds that each request of `new` is what the one before it had up to a message, and its own.
+fn check_new_messages(all: &str, new: &str, path: &Path) {
+    let spans = |document: &str| {
+        let document: Value = serde_json::from_str(document).unwrap();
+        document["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone()
+    };
+    let attribute = |span: &Value, key: &str| {
+        let found = span["attributes"].as_array().unwrap().iter().find(|of| of["key"] == key)?;
+        let text = found["value"]["stringValue"].as_str().or(found["value"]["intValue"].as_str())?;
+        serde_json::from_str::<Value>(text).ok()
+    };
+    let (mut before, mut of) = (Vec::new(), Value::Null);
+    for (all, new) in spans(all).iter().zip(&spans(new)) {
+        let messages = |span| attribute(span, "gen_ai.input.messages");
+        let Some(Value::Array(whole)) = messages(all) else { continue };
+        if of != all["traceId"] {
+            (before, of) = (Vec::new(), all["traceId"].clone());
+        }
+        let same = attribute(new, "afterimage.request.messages_before").unwrap();
+        before.truncate(same.as_u64().unwrap() as usize);
+        before.extend(messages(new).unwrap().as_array().unwrap().iter().cloned());
+        assert!(before == whole, "{}: {}", path.display(), all["spanId"]);
+    }
+}
+
 #[test]
 fn every_recording_is_read_back_with_the_same_requests() {
     let files = GROUPS.iter().filter_map(|group| data::recordings(group));
@@ -322,6 +351,7 @@ fn every_recording_is_read_back_with_the_same_requests() {
         let expected = requests(&original, &items);
         let found = requests(&read, &items);
         assert!(expected == found, "{}: {}", path.display(), difference(&expected, &found));
+        check_new_messages(&document, &written_with(&original, SpanMessages::New).0, path);
         // So does what is in no list.
         let sums = |recording: &Recording| {
             // An unlisted copy has no span: it counts in the session that it was copied from.
@@ -335,6 +365,25 @@ fn every_recording_is_read_back_with_the_same_requests() {
         calls += report.tools;
     }
     assert!(files.is_empty() || compared > 400 && calls > 100, "{compared} {calls}");
+}
+
+#[test]
+fn new_messages_take_work_in_what_is_written_of_them() {
+    let work = |turns: usize| {
+        let turn = |n: usize| {
+            format!(
+                r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"c{n}","type":"function","function":{{"name":"look","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c{n}","content":"Berth {n} is free."}}"#
+            )
+        };
+        let turns: String = (0..turns).map(turn).collect();
+        let recording = of_text(&format!(r#"[{{"role":"user","content":"Look."}}{turns}]"#));
+        let taken = allocation_counter::measure(|| {
+            drop(written_with(&recording, SpanMessages::New));
+        });
+        taken.bytes_total
+    };
+    let (half, whole) = (work(80), work(160));
+    assert!(whole * 2 < half * 5, "{half} bytes, and {whole} of twice as many turns");
 }
 
 fn of_text(text: &str) -> Recording {
