@@ -105,20 +105,6 @@ impl Hud {
         self.render_with(history, request, (&request.substitutions, None), now)
     }
 
-    /// As [`Hud::render`], of a range after whose frames the model sees nothing: the veil is not
-    /// followed.
-    ///
-    /// # Errors
-    /// Those of [`Hud::render`].
-    pub(crate) fn render_without_tail(
-        &self,
-        history: &History,
-        request: &RenderRequest,
-        now: Millis,
-    ) -> Result<RenderedContext> {
-        self.assemble(history, request, (&request.substitutions, None), (now, false))
-    }
-
     /// As [`Hud::render`], with `substitutions` in the place of the request's own, and with a guard
     /// by which no frame reads like one of them.
     ///
@@ -134,7 +120,12 @@ impl Hud {
         self.assemble(history, request, with, (now, true))
     }
 
-    fn assemble(
+    /// As [`Hud::render_with`]; without a tail, where the model sees nothing after the last frame, the
+    /// veil is not followed.
+    ///
+    /// # Errors
+    /// Those of [`Hud::render`].
+    pub(crate) fn assemble(
         &self,
         history: &History,
         request: &RenderRequest,

@@ -5,7 +5,7 @@ use super::{
     parts::Frames,
     recording::{Body, Recording},
 };
-use crate::{Result, id::FrameSeq, transcript::BodyText};
+use crate::{Result, id::FrameSeq};
 
 /// Where a turn of the agent begins in a request.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +50,8 @@ impl Recording {
         else {
             return Ok(None);
         };
-        let frames = request.frames().get(turn.index..).unwrap_or_default().to_vec();
-        let frames = Frames { system: request.system_of(), messages: frames };
-        let body = BodyText::from(format!("{head}{rest}"));
-        let provenance = request.provenance().clone();
-        Ok(Some((Request::new(request.api(), provenance, body, frames), 0)))
+        let (body, provenance) = (format!("{head}{rest}").into(), request.provenance().clone());
+        let end = Request::new(request.api(), provenance, body, Frames::default());
+        Ok(Some((end, 0)))
     }
 }

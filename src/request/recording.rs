@@ -664,10 +664,8 @@ impl Recording {
             substitutions: blocks.cloned().collect(),
             ..RenderRequest::default()
         };
-        match from {
-            None => self.hud.render(&session.history, &request, Millis::default()),
-            Some(_) => self.hud.render_without_tail(&session.history, &request, Millis::default()),
-        }
+        let (blocks, now) = ((&*request.substitutions, None), (Millis::default(), from.is_none()));
+        self.hud.assemble(&session.history, &request, blocks, now)
     }
 
     /// The request that a context is, or what it has from a frame on.

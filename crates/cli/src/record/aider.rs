@@ -8,10 +8,10 @@ use std::{ffi::OsString, path::PathBuf};
 use super::{
     argument::{Argument, Piece},
     claude::last_option,
-    dotenv::{NamedBase, here, home, in_env_file},
+    dotenv::{NamedBase, home, in_env_file},
     facts::Facts,
     routes::Routes,
-    scene::read,
+    scene::{here, read},
 };
 use crate::failure::Outcome;
 

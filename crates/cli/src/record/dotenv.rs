@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     aider,
     facts::{ClientFacts, EnvFiles, Facts},
-    scene::{Scene, read},
+    scene::{Scene, here, read},
 };
 
 /// A variable that a file or a text sets.
@@ -203,10 +203,6 @@ fn place(text: &str) -> Option<PathBuf> {
 
 pub(super) fn home() -> Option<PathBuf> {
     std::env::home_dir()
-}
-
-pub(super) fn here() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
 }
 
 #[cfg(test)]

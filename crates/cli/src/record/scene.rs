@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    dotenv::here,
-    facts::{ClientFacts, Facts, Wrapper, stem},
-};
+use super::facts::{ClientFacts, Facts, Wrapper, stem};
 
 /// A file that is longer is none that people write.
 const MOST_TEXT: u64 = 1 << 20;
@@ -291,6 +288,11 @@ pub(super) fn read(path: &Path) -> Option<String> {
     let text = is_text.then(|| fs::read(path).ok()).flatten()?;
     let text = String::from_utf8_lossy(&text).replace('\0', "");
     Some(text.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// The folder that the command runs in.
+pub(super) fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
 }
 
 /// The path of a program.

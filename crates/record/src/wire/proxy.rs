@@ -115,10 +115,9 @@ fn names_proxy(value: &str) -> bool {
     let is_known = Matcher::builder().https(value).build().intercept(&target).is_some();
     let Ok(uri) = value.parse::<Uri>() else { return false };
     let host = uri.host().unwrap_or_default();
-    let behind = uri.authority().and_then(|of| of.as_str().rsplit_once(host));
-    let has_sound_end = behind.is_some_and(|(_, end)| end.is_empty() || uri.port_u16().is_some());
-    let is_whole = uri.scheme().is_some() || uri.port().is_some();
-    is_known && !host.is_empty() && has_sound_end && is_whole
+    let is_bare = uri.authority().is_some_and(|of| of.as_str().ends_with(host));
+    let is_whole = uri.port_u16().is_some() || uri.scheme().is_some() && is_bare;
+    is_known && is_whole && !host.is_empty()
 }
 
 #[cfg(test)]
