@@ -63,7 +63,7 @@ fn path_of(uri: &str) -> &str {
 }
 
 /// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
-fn reaches_model(uri: &str) -> bool {
+pub(super) fn reaches_model(uri: &str) -> bool {
     !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
 }
 

@@ -91,6 +91,8 @@ impl ReadRequest {
             let is_damaged = request.is_null() && interaction.may_be_of_a_model();
             return Self::unread(interaction).ok_or(if is_damaged {
                 "a request to a model whose body is no object of JSON"
+            } else if !api::reaches_model(&interaction.uri) {
+                "a request for a count, or for later: no model answers it now"
             } else {
                 "an interaction with an API that is not known"
             });

@@ -85,7 +85,6 @@ impl<'p> Reported<'p> {
 
 /// What a bill comes to, and what is not in it.
 fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
-    let dim = out.paint.style(style::DIM);
     let models = bill.unpriced.keys().map(|model| model.as_deref().unwrap_or("no name"));
     let models: Vec<String> =
         models.map(|model| shortened(&printable(model), MODEL).into_owned()).collect();
@@ -106,10 +105,16 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let least = if bill.is_partial() { "≥" } else { "" };
     let total =
         if bill.priced > 0 { format!("{least}{}", money(bill.total())) } else { "–".to_owned() };
-    let head = format!("  {:<14}{total:>12}  ", "price");
+    figure(("price", &total), &says, out)
+}
+
+/// A figure with its name and what is said of it, on as many lines as it takes.
+pub(crate) fn figure((name, figure): (&str, &str), says: &str, out: &mut Output) -> Outcome {
+    let dim = out.paint.style(style::DIM);
+    let head = format!("  {name:<14}{figure:>12}  ");
     let indent = width(&head);
     write!(out, "{head}")?;
-    for (at, line) in wrapped(&says, out.width.saturating_sub(indent).max(24)).iter().enumerate() {
+    for (at, line) in wrapped(says, out.width.saturating_sub(indent).max(24)).iter().enumerate() {
         let indent = if at > 0 { indent } else { 0 };
         writeln!(out, "{:indent$}{dim}{line}{dim:#}", "")?;
     }

@@ -16,6 +16,7 @@ use crate::{
     output::Output,
     style,
     text::{counted, grouped, printable},
+    usage::figure,
 };
 
 /// The media of the frames of a file.
@@ -94,12 +95,12 @@ impl MediaSums {
         for ((kind, model, rule), (parts, tokens)) in &self.0 {
             let parts = counted(*parts, kind.as_str());
             let model = model.as_deref().map(printable);
-            let (figure, says) = match rule {
+            let (tokens, says) = match rule {
                 Ok(rule) => (grouped(*tokens), rule.to_string()),
                 Err(gap) => ("unknown".to_owned(), said(*gap).to_owned()),
             };
             let of = model.map_or_else(String::new, |model| format!(", for {model}"));
-            writeln!(out, "  {:<14}{figure:>12}  {dim}{parts}: {says}{of}{dim:#}", "tokens")?;
+            figure(("tokens", &tokens), &format!("{parts}: {says}{of}"), out)?;
         }
         Ok(())
     }

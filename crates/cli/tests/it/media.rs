@@ -68,6 +68,16 @@ fn stats_has_images_on_lines_of_their_own_and_an_archive_answers_the_same() {
 }
 
 #[test]
+fn what_is_said_of_images_fits_80_columns() {
+    let (_folder, session) = with_images(2, "claude-sonnet-4-5-20250929");
+    let output =
+        support::afterimage(&["stats", &session]).env("COLUMNS", "80").output().unwrap().stdout;
+    let page = String::from_utf8(output).unwrap();
+    assert!(page.contains("2 images: "), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+}
+
+#[test]
 fn what_no_rule_counts_is_unknown_and_said_so() {
     let (_folder, session) = with_images(3, "gpt-6.1-sol");
     let media = &object(&["stats", "--json", &session])["media"];
