@@ -103,8 +103,10 @@ fn price(bill: &Bill<'_>, out: &mut Output) -> Outcome {
     let partial = if bill.is_partial() { "; partial: " } else { "" };
     let says = format!("by prices of {}{partial}{}", bill.prices().date(), lacks.join(", "));
     let least = if bill.is_partial() { "≥" } else { "" };
+    // At least nothing is no price.
+    let has_price = bill.priced > 0 && !(bill.is_partial() && bill.total().pico() == 0);
     let total =
-        if bill.priced > 0 { format!("{least}{}", money(bill.total())) } else { "–".to_owned() };
+        if has_price { format!("{least}{}", money(bill.total())) } else { "–".to_owned() };
     figure(("price", &total), &says, out)
 }
 
