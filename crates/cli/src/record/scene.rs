@@ -104,6 +104,13 @@ impl Scene {
             self.places.extend(module.parent().map(Path::to_owned));
             self.places.push(module);
             self.mention(facts, rest);
+            // It may start one that reads files, as `xargs` and `strace` do.
+            let reads = |word: &String| {
+                facts.wrapper(word).is_some_and(|of| !of.reads.is_empty()) && which(word).is_some()
+            };
+            if let Some(behind) = rest.iter().position(reads).filter(|_| depth > 1) {
+                self.follow(facts, rest.get(behind..).unwrap_or_default(), depth - 1);
+            }
             self.places.extend(real);
             self.places.extend(path.clone());
             let text = shell_text(program, path.as_deref(), rest)?;

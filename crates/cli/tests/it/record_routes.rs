@@ -254,6 +254,7 @@ fn what_a_task_finds_in_its_files_is_refused() {
     for (files, env, command) in [
         (&[("other/Makefile", make(&export))][..], "", &["make", "-C", "../other", "agent"][..]),
         (&[("other/Makefile", make(&export))], "", &["make", "-sC../other", "agent"]),
+        (&[("other/Makefile", make(&export))], "", &["agent", "-f", "make", "-C", "../other"]),
         (&[("other/Makefile", make(&export))], "", &["make", "--directory=../other"]),
         (&[("other/Makefile", make(&export))], "", &["sh", "-c", "cd ../other && make agent"]),
         (&[("sub/one.make", make(&export))], "", &["make", "-kf", "one.make", "codex"]),
