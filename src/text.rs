@@ -109,6 +109,11 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// The first characters of a text, in lower case.
+pub(crate) fn lower_head(text: &str, most: usize) -> String {
+    text.chars().take(most).flat_map(char::to_lowercase).collect()
+}
+
 /// A text in one line: white space made one blank each.
 pub(crate) fn flat(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());

@@ -5,7 +5,7 @@ use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
     tokens::TokenCounter,
-    veil::{History, Source},
+    veil::{CallOutcome, History, Source},
 };
 
 /// A range of frames that is to be summarised: everything that an engine may look at, as plain
@@ -75,14 +75,14 @@ pub struct Passage {
     pub source: Option<Source>,
     /// What the model saw of it.
     pub snapshot: Arc<FrameSnapshot>,
-    /// The facets that are results of which the source says that their calls failed.
-    pub failed: Vec<FacetId>,
+    /// The facets that are results of which the source states what became of their calls.
+    pub outcomes: Vec<(FacetId, CallOutcome)>,
 }
 
 impl Passage {
     /// What somebody said, without more that is known of it than who speaks.
     pub fn new(from: FrameSeq, to: FrameSeq, role: Role, snapshot: Arc<FrameSnapshot>) -> Self {
-        Self { from, to, role, source: None, snapshot, failed: Vec::new() }
+        Self { from, to, role, source: None, snapshot, outcomes: Vec::new() }
     }
 
     /// The frame of a history at an index, spoken by `role`; `None` where it was not captured.
@@ -90,9 +90,9 @@ impl Passage {
     pub(crate) fn of_frame(history: &History, index: usize, role: Role) -> Option<Self> {
         let frames = history.frames();
         let (sequence, snapshot) = (frames.sequence(index)?, frames.snapshot(index)?);
-        let failed = history.pairs().failed_in(sequence).cloned().collect();
+        let outcomes = history.pairs().stated_in(sequence).cloned().collect();
         let source = frames.source(index);
-        Some(Self { source, failed, ..Self::new(sequence, sequence, role, snapshot) })
+        Some(Self { source, outcomes, ..Self::new(sequence, sequence, role, snapshot) })
     }
 }
 

@@ -53,7 +53,7 @@ pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
 pub(crate) use ledger::{Chronicle, Happened, Touched};
 pub(crate) use ledger::{
-    ContextTexts, FileRead, LineRange, OwnWords, brief, command_subject, is_failure, rules,
+    Class, ContextTexts, FileRead, LineRange, OwnWords, brief, command_subject, rules,
     worth_keeping,
 };
 pub use ledger::{Ledger, LedgerLine};

@@ -305,7 +305,7 @@ impl<'a> Open<'a> {
         let given = id.and_then(|id| self.facets.get(id));
         let facet = given.map(|given| given.facet);
         let is_inside = given.is_some_and(|given| given.in_result);
-        let is_failed = facet.is_some_and(Facet::is_failed);
+        let is_failed = facet.is_some_and(|facet| facet.outcome().is_failure());
         // What the source had besides a text, a signature for example, is not that of a text which
         // was shortened.
         let is_shortened = matches!(run.owner, Owner::Block { .. })

@@ -53,7 +53,7 @@ fn add(facet: &Facet, parts: &mut Vec<Value>) {
         let mut part = object! { "type": "tool_call_response" };
         part.put_some("id", facet.call_id());
         part.put("response", response(facet));
-        part.put_some("is_error", facet.is_failed().then_some(true));
+        part.put_some("is_error", facet.outcome().is_failure().then_some(true));
         part
     } else {
         match said(facet) {

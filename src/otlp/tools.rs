@@ -12,7 +12,7 @@ use super::{
 use crate::{
     id::FrameSeq,
     json::Value,
-    veil::{Facet, Frame, History, Pair, PartPlace, calls_and_results},
+    veil::{CallOutcome, Facet, Frame, History, Pair, PartPlace, calls_and_results},
 };
 
 /// The pairs of calls and results of a session, by the frame of the call.
@@ -80,9 +80,11 @@ impl CallPairs {
             if !result.content.is_empty() {
                 attributes.put("gen_ai.tool.call.result", Value::from(result.content.as_str()));
             }
-            let is_failed = result.is_failed();
-            if is_failed {
-                attributes.put("error.type", "tool_error");
+            let is_failed = result.outcome().is_failure();
+            match result.outcome() {
+                CallOutcome::Failed => attributes.put("error.type", "tool_error"),
+                outcome if is_failed => attributes.put("error.type", outcome.as_str()),
+                _ => {}
             }
             Some(Execution {
                 name: told.name.to_owned(),

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, PartContent},
+    veil::{CallOutcome, Facet, PartContent},
 };
 
 /// A content block as a facet; `text_type` is the type of the message's text.
@@ -64,15 +64,15 @@ fn call(mut block: Object, kind: &str, key: &str) -> Facet {
 /// what its content was: `parts` (a list), `json` (an object), `null` or `absent`.
 fn result(mut block: Object, kind: &str) -> Facet {
     let call_id = take::text(&mut block, "tool_use_id");
-    let failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
-    if failed {
+    let stated = CallOutcome::of_error_mark(block.get("is_error"));
+    if stated.is_failure() {
         block.shift_remove("is_error");
     }
     let is_plain = kind == "tool_result";
     if is_plain {
         block.shift_remove("type");
     }
-    let mut facet = parts::result(call_id.as_deref(), None, "", failed);
+    let mut facet = parts::result(call_id.as_deref(), None, "", stated);
     let form = match block.shift_remove("content") {
         Some(Value::String(text)) => {
             facet.content = text;
@@ -218,11 +218,11 @@ mod tests {
     fn results_hold_text_or_children() {
         check(
             r#"{"type":"tool_result","tool_use_id":"t1","content":" a\n","is_error":true}"#,
-            r#"result " a\n" {"toolCallId":"t1","isError":true}"#,
+            r#"result " a\n" {"toolCallId":"t1","outcome":"failed"}"#,
         );
         check(
             r#"{"type":"tool_result","tool_use_id":"t1","is_error":false}"#,
-            r#"result "" {"toolCallId":"t1"} origin {"is_error":false,"form":"absent"}"#,
+            r#"result "" {"toolCallId":"t1","outcome":"done"} origin {"is_error":false,"form":"absent"}"#,
         );
         check(
             r#"{"type":"tool_result","content":[{"type":"text","text":"a"},"b",3,{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}"#,

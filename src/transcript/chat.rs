@@ -11,7 +11,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// Reads `[message]`, `{"messages": [message]}`, and either of them, or bare messages, by line.
@@ -202,10 +202,10 @@ pub(super) fn complete_result(
     draft: &mut FrameDraft,
     call_id: Option<&str>,
     name: Option<&str>,
-    failed: bool,
+    stated: CallOutcome,
 ) {
     let results = draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT);
-    results.for_each(|facet| parts::complete_result(facet, call_id, name, failed));
+    results.for_each(|facet| parts::complete_result(facet, call_id, name, stated));
 }
 
 /// An entry of `tool_calls`. inspect writes the name as `function`, and the arguments beside it.
@@ -246,22 +246,22 @@ fn function_call(call: Value) -> Facet {
 /// A message that is the result of a call. Text is its own; other parts are children.
 fn result(body: Option<Value>, call_id: Option<&str>, name: Option<&str>, draft: &mut FrameDraft) {
     let facet = match body {
-        Some(Value::String(text)) => parts::result(call_id, name, text, false),
+        Some(Value::String(text)) => parts::result(call_id, name, text, CallOutcome::Unstated),
         Some(Value::Array(list)) => {
             draft.payload.put("form", "parts");
-            let mut facet = parts::result(call_id, name, "", false);
+            let mut facet = parts::result(call_id, name, "", CallOutcome::Unstated);
             facet.children =
                 list.into_iter().map(|part| content_part(part, &FacetType::RESULT)).collect();
             facet
         }
         None | Some(Value::Null) => {
             draft.payload.put("form", "null");
-            parts::result(call_id, name, "", false)
+            parts::result(call_id, name, "", CallOutcome::Unstated)
         }
         Some(other) => {
             draft.payload.put("form", "json");
             let text = other.to_string();
-            with_origin(parts::result(call_id, name, text, false), other)
+            with_origin(parts::result(call_id, name, text, CallOutcome::Unstated), other)
         }
     };
     draft.facets.push(facet);

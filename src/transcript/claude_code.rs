@@ -17,7 +17,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CopyOf, Facet, ModelAnswer, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Of how many records the line, and of how many of sidechains the chain, is remembered.
@@ -234,7 +234,7 @@ impl ClaudeCodeReader {
     /// Remembers a record with results, which the client may clear later.
     fn remember(&mut self, draft: &FrameDraft, session: &str, line: u64) {
         let facets = match draft.facets.as_slice() {
-            [only] => vec![parts::result(only.call_id(), None, "", only.is_failed())],
+            [only] => vec![parts::result(only.call_id(), None, "", only.outcome())],
             facets => facets.to_vec(),
         };
         for id in facets.iter().filter_map(Facet::call_id) {
@@ -309,7 +309,7 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
     let Some(id) = record.get("sourceToolUseID").and_then(Value::as_str) else { return };
     for facet in draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT) {
         if facet.is_result() && facet.call_id().is_none() {
-            parts::complete_result(facet, Some(id), None, false);
+            parts::complete_result(facet, Some(id), None, CallOutcome::Unstated);
             facet.part_mut().source.id_from = Some("sourceToolUseID".into());
         }
     }
@@ -326,9 +326,22 @@ fn describe(draft: &mut FrameDraft, mut record: Object) {
         copied: from.map(|from| CopyOf { session: from.str_at("sessionId").map(Box::from) }),
         ..ModelAnswer::default()
     });
-    record.shift_remove("toolUseResult");
+    if let (Some(told), [facet]) = (record.shift_remove("toolUseResult"), &mut *draft.facets) {
+        parts::complete_result(facet, None, None, outcome_told(&told, facet));
+    }
     if !record.is_empty() {
         draft.payload.put("record", record);
+    }
+}
+
+/// What the client notes of a call for itself: that the user refused or interrupted it.
+fn outcome_told(told: &Value, facet: &Facet) -> CallOutcome {
+    match told {
+        Value::String(text) => facet.outcome().said_as(text),
+        told if told.get("interrupted").and_then(Value::as_bool) == Some(true) => {
+            CallOutcome::Cancelled
+        }
+        _ => CallOutcome::Unstated,
     }
 }
 
@@ -343,8 +356,8 @@ fn bare_block(mut record: Object, kind: &str, line: u64) -> FrameDraft {
         };
         (Source::Agent, parts::call(id.as_deref(), &name.unwrap_or_default(), arguments))
     } else {
-        let failed = record.get("is_error").and_then(Value::as_bool) == Some(true);
-        let result = |text: String| parts::result(id.as_deref(), name.as_deref(), text, failed);
+        let stated = CallOutcome::of_error_mark(record.get("is_error"));
+        let result = |text: String| parts::result(id.as_deref(), name.as_deref(), text, stated);
         let facet = match record.shift_remove("output") {
             Some(Value::String(text)) => result(text),
             None | Some(Value::Null) => result(String::new()),

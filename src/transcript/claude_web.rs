@@ -53,7 +53,7 @@ mod tests {
 1/agent*
   action "" {"toolName":"Write","toolCallId":"i","parameters":{}}
 1/user*
-  result "ok" {"toolName":"Write","toolCallId":"i"}
+  result "ok" {"toolName":"Write","toolCallId":"i","outcome":"done"}
 1/user*
   summary "so far""#,
         );

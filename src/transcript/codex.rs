@@ -8,13 +8,14 @@ use super::{
     draft::{CompactionRecord, FrameDraft},
     forks::RolloutFork,
     items, parts,
+    recent::Recent,
     sink::Sink,
     take,
 };
 use crate::{
     id::FacetType,
-    json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    json::{self, Object, ObjectExt, Value},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// Records of a rollout that no frame holds: metadata, or what repeats other records.
@@ -44,6 +45,8 @@ pub(super) struct CodexReader {
     branches: Branches,
     fork: RolloutFork,
     line: u64,
+    /// What the program noted of how calls ended, by their ids.
+    ended: Recent<CallOutcome>,
 }
 
 impl CodexReader {
@@ -62,7 +65,12 @@ impl CodexReader {
     /// An item of the session.
     fn item(&mut self, item: Value, line: u64, timestamp: Option<String>, sink: &mut Sink) {
         match items::draft(item, line) {
-            Ok(draft) => {
+            Ok(mut draft) => {
+                for facet in draft.facets.iter_mut().filter(|facet| facet.is_result()) {
+                    let noted = facet.call_id().and_then(|id| self.ended.get(id));
+                    let stated = noted.unwrap_or_default().max(outcome_in(&facet.content));
+                    parts::complete_result(facet, None, None, stated);
+                }
                 if CodexTurns::may_begin(&draft) {
                     self.answer.give(sink);
                     self.turns.push(&draft, sink.next_frame());
@@ -131,6 +139,8 @@ impl CodexReader {
             payload => {
                 if kind == "turn_context" {
                     self.answer.turn(&payload);
+                } else if let Some(id) = payload.str_at("call_id") {
+                    self.ended.insert(id, outcome_noted(&payload));
                 }
                 sink.skip(&kind);
             }
@@ -191,6 +201,39 @@ fn replacement(item: Value, line: u64) -> Vec<Facet> {
         Ok(draft) if !draft.facets.iter().any(is_exchange) => draft.facets,
         _ => vec![parts::opaque(&kind, item)],
     }
+}
+
+/// What the program notes of how a call ended, for itself.
+fn outcome_noted(payload: &Value) -> CallOutcome {
+    let is_error = |result: &Value| {
+        result.get("Err").is_some() || result.pointer("/Ok/isError") == Some(&true.into())
+    };
+    let exit = payload.get("exit_code").map(|code| (code.as_u64() != Some(0)).into());
+    CallOutcome::of_status(payload.str_at("status"))
+        .max(CallOutcome::of_success_mark(payload.get("success")))
+        .max(CallOutcome::of_error_mark(exit.as_ref()))
+        .max(CallOutcome::failed_if(payload.get("result").is_some_and(is_error)))
+}
+
+/// What the program writes of how a call ended before its output: the status of a process, or that
+/// the user refused or interrupted it.
+fn outcome_in(text: &str) -> CallOutcome {
+    if text.starts_with('{') && text.contains("\"exit_code\"") {
+        let value = json::read(text.as_bytes()).unwrap_or_default();
+        let code = value.pointer("/metadata/exit_code");
+        let is_error = code.map(|code| (code.as_u64() != Some(0)).into());
+        return CallOutcome::of_error_mark(is_error.as_ref());
+    }
+    if let Some((_, why)) = text.split_once("Rejected(").filter(|_| text.starts_with("exec")) {
+        return CallOutcome::Failed.said_as(why);
+    }
+    let mut head = text.lines().take(6).take_while(|line| *line != "Output:");
+    let code = head.find_map(|line| {
+        let code = ["Exit code: ", "Process exited with code "];
+        code.iter().find_map(|words| line.strip_prefix(words))?.parse::<i64>().ok()
+    });
+    let is_error = code.map(|code| (code != 0).into());
+    CallOutcome::of_error_mark(is_error.as_ref()).max(CallOutcome::of_words(text))
 }
 
 /// The first line of the flat shape.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// Reads lines of `{type, data, id, parentId, timestamp}`.
@@ -169,7 +169,9 @@ fn call(request: Value) -> Facet {
 /// `result.content`, or, where the tool failed without one, what `error` says.
 fn result(data: &mut Object, draft: &mut FrameDraft) {
     let id = take::text(data, "toolCallId");
-    let failed = data.get("success").and_then(Value::as_bool) == Some(false);
+    let code = data.get("error").and_then(|error| error.str_at("code"));
+    let stated = CallOutcome::of_success_mark(data.get("success"));
+    let stated = stated.max(CallOutcome::of_status(code));
     let mut field = "result";
     let mut content = match data.get_mut("result") {
         Some(Value::Object(result)) => result.shift_remove("content"),
@@ -195,7 +197,7 @@ fn result(data: &mut Object, draft: &mut FrameDraft) {
             text
         }
     };
-    let facet = parts::result(id.as_deref(), None, text, failed);
+    let facet = parts::result(id.as_deref(), None, text, stated);
     draft.facets.push(with_origin(facet, origin.into()));
 }
 
@@ -213,7 +215,7 @@ mod tests {
 {"type":"assistant.message","data":{"content":"","reasoningText":"Hm.","reasoningOpaque":"xx","encryptedContent":null,"toolRequests":[{"toolCallId":"c1","name":"ls","arguments":"{\"a\":1}"},{"toolCallId":"c2","name":"ls","arguments":{}}]},"id":"e5"}
 {"type":"tool.execution_start","data":{"toolCallId":"c1"},"id":"e6"}
 {"type":"tool.execution_complete","data":{"toolCallId":"c1","success":true,"result":{"content":"a.txt","detailedContent":null}},"id":"e7"}
-{"type":"tool.execution_complete","data":{"toolCallId":"c2","success":false,"error":{"message":"denied","code":"x"}},"id":"e8"}
+{"type":"tool.execution_complete","data":{"toolCallId":"c2","success":false,"error":{"message":"no","code":"denied"}},"id":"e8"}
 {"type":"assistant.reasoning","data":{"content":"So."},"id":"e9"}
 {"type":"assistant.message","data":{"content":"Done","encryptedContent":"yy","toolRequests":null,"parentToolCallId":"c9"},"id":"e10"}
 {"type":"abort","data":{}}
@@ -234,9 +236,9 @@ mod tests {
               call ls c1 {"a":1}
               call ls c2 {}
             environment - e7 {"type":"tool.execution_complete","data":{"success":true,"result":{"detailedContent":null}}}
-              result ls c1 "a.txt"
-            environment - e8 {"type":"tool.execution_complete","data":{"success":false,"error":{"message":"denied","code":"x"}}}
-              result ls c2 failed "denied" <- {"field":"error"}
+              result ls c1 done "a.txt"
+            environment - e8 {"type":"tool.execution_complete","data":{"success":false,"error":{"message":"no","code":"denied"}}}
+              result ls c2 denied "no" <- {"field":"error"}
             agent - e9 {"type":"assistant.reasoning","data":{}}
               thought "So."
             agent message e10 {"type":"assistant.message","data":{"toolRequests":null,"parentToolCallId":"c9"}}

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, MediaBlock, Source},
+    veil::{CallOutcome, Facet, MediaBlock, Source},
 };
 
 /// What the program says to the user alone.
@@ -119,7 +119,8 @@ pub(super) fn part(value: Value, text_type: &FacetType) -> Facet {
         let answer = response.get("response");
         let failed =
             answer.is_some_and(|of| of.get("error").is_some() && of.get("output").is_none());
-        let facet = parts::result(text("id").as_deref(), text("name").as_deref(), "", failed);
+        let stated = CallOutcome::failed_if(failed);
+        let facet = parts::result(text("id").as_deref(), text("name").as_deref(), "", stated);
         return outcome(facet, object.into());
     }
     let text = |key: &str| {
@@ -203,15 +204,16 @@ fn call(value: Value, calls: &mut Vec<Facet>, results: &mut Vec<Facet>) {
     let (id, name) = (take::text(&mut call, "id"), take::text(&mut call, "name"));
     let (id, name) = (id.as_deref(), name.as_deref());
     let arguments = Arguments::from(call.shift_remove("args"));
-    let status = call.get("status").and_then(Value::as_str).unwrap_or_default();
-    let failed = matches!(status, "error" | "cancelled");
-    let stated = call.shift_remove("result");
+    let stated = CallOutcome::of_status(call.get("status").and_then(Value::as_str));
+    let result = call.shift_remove("result");
     calls.push(with_origin(parts::call(id, name.unwrap_or_default(), arguments), call.into()));
-    match stated {
+    match result {
         None | Some(Value::Null) => {}
         Some(Value::Array(list)) if list.is_empty() => {}
-        Some(Value::String(text)) => results.push(parts::result(id, name, text, failed)),
-        Some(other) => results.push(outcome(parts::result(id, name, "", failed), other)),
+        Some(Value::String(text)) => {
+            results.push(parts::result(id, name, &*text, stated.said_as(&text)))
+        }
+        Some(other) => results.push(outcome(parts::result(id, name, "", stated), other)),
     }
 }
 

@@ -30,8 +30,8 @@ fn a_document_holds_messages_and_notices() {
           call ls c3 {} <- {"status":"error"}
           call ls c4
         environment -
-          result ls c1 "out" <- [{"functionResponse":{"id":"c1","name":"ls","response":{"output":"out"}}}]
-          result ls c2 failed "no" <- [{"functionResponse":{"response":{"error":"no"}}}]
+          result ls c1 done "out" <- [{"functionResponse":{"id":"c1","name":"ls","response":{"output":"out"}}}]
+          result ls c2 cancelled "no" <- [{"functionResponse":{"response":{"error":"no"}}}]
           result ls c4 "[{\"functionResponse\":{\"response\":{\"n\":1}}}]" <- [{"functionResponse":{"response":{"n":1}}}]
         environment -
           unknown (a message of type "other") {"id":"m4","type":"other"}

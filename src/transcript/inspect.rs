@@ -13,7 +13,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{MAX_BYTES, Object, Value},
-    veil::{AnswerId, Facet, ModelAnswer},
+    veil::{AnswerId, CallOutcome, Facet, ModelAnswer},
 };
 
 /// Reads `{version, eval, samples: [{id, epoch, messages, attachments}]}`.
@@ -159,10 +159,12 @@ impl Attachments {
 fn message(object: Object, line: u64) -> FrameDraft {
     let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     let (name, error) = (text("function"), object.get("error"));
+    let kind = error.and_then(|error| error.str_at("type"));
     let failed = error.is_some_and(|error| !error.is_null());
+    let stated = CallOutcome::failed_if(failed).max(CallOutcome::of_status(kind));
     let reason = error.and_then(|error| error.str_at("message")).map(str::to_owned);
     let mut draft = chat::message_with_parts(object, line, part);
-    chat::complete_result(&mut draft, None, name.as_deref(), failed);
+    chat::complete_result(&mut draft, None, name.as_deref(), stated);
     let result = draft.facets.iter_mut().find(|facet| facet.facet_type == FacetType::RESULT);
     if let (Some(result), Some(reason)) = (result, reason)
         && result.content.is_empty()
@@ -209,14 +211,14 @@ fn server_call(mut part: Object) -> Vec<Facet> {
     let is_there = |key: &&str| part.get(key).is_some_and(|value| !value.is_null());
     let key = ["error", "result"].into_iter().find(is_there);
     let outcome = key.and_then(|key| part.shift_remove(key));
-    let failed = key == Some("error");
+    let stated = CallOutcome::failed_if(key == Some("error"));
     let mut facets = vec![with_origin(parts::call(id, name, arguments), part.into())];
     match outcome {
         None => {}
-        Some(Value::String(text)) => facets.push(parts::result(id, Some(name), text, failed)),
+        Some(Value::String(text)) => facets.push(parts::result(id, Some(name), text, stated)),
         Some(other) => {
             let text = other.to_string();
-            facets.push(with_origin(parts::result(id, Some(name), text, failed), other));
+            facets.push(with_origin(parts::result(id, Some(name), text, stated), other));
         }
     }
     facets

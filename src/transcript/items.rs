@@ -12,7 +12,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// The fields in which calls have their arguments, in the order in which they are looked for.
@@ -210,9 +210,9 @@ fn outcome(
         origin.put("field", field);
     }
     let text = |key: &str| rest.get(key).and_then(Value::as_str);
-    let mut failed =
-        field == "error" || text("status") == Some("failed") || text("error").is_some();
-    let mut facet = parts::result(id, name, "", false);
+    let failed = field == "error" || text("status") == Some("failed") || text("error").is_some();
+    let mut stated = CallOutcome::failed_if(failed);
+    let mut facet = parts::result(id, name, "", stated);
     match value {
         Some(Value::String(text)) => facet.content = text,
         Some(Value::Array(list)) => {
@@ -221,7 +221,7 @@ fn outcome(
         }
         // Codex has one part, or the text and whether it went well.
         Some(Value::Object(mut object)) => {
-            failed |= object.get("success") == Some(&Value::Bool(false));
+            stated = stated.max(CallOutcome::of_success_mark(object.get("success")));
             if object.contains_key("type") {
                 origin.put("form", "part");
                 facet.children = vec![blocks::provider_part(object.into())];
@@ -242,7 +242,7 @@ fn outcome(
             facet.content = other.to_string();
         }
     }
-    parts::complete_result(&mut facet, None, None, failed);
+    parts::complete_result(&mut facet, None, None, stated);
     with_origin(facet, origin.into())
 }
 
@@ -257,7 +257,10 @@ fn generated_image(id: Option<&str>, name: &str, data: Option<Value>, item: &Obj
     let image = parts::image(Some(&media_type), source.as_deref(), block);
     let mut origin = Object::new();
     origin.put("field", "result");
-    with_origin(parts::result(id, Some(name), "", false).with_child(image), origin.into())
+    with_origin(
+        parts::result(id, Some(name), "", CallOutcome::Unstated).with_child(image),
+        origin.into(),
+    )
 }
 
 #[cfg(test)]
@@ -315,7 +318,7 @@ result "A." {"toolName":"ask","toolCallId":"m"}"#,
             r#"
 agent {"type":"mcp_call","id":"m","output":null}
 action "" {"toolName":"ask","toolCallId":"m","parameters":{}} origin {"idFrom":"id"}
-result "no" {"toolName":"ask","toolCallId":"m","isError":true} origin {"field":"error"}"#,
+result "no" {"toolName":"ask","toolCallId":"m","outcome":"failed"} origin {"field":"error"}"#,
         );
         check(
             r#"{"type":"code_interpreter_call","id":"c","code":"1+1","outputs":[{"type":"logs","logs":"2"},{"type":"image","url":"https://a.b/c"}]}"#,
@@ -349,7 +352,7 @@ result "" {"toolCallId":"c"} origin {"form":"part"}
             r#"{"type":"function_call_output","call_id":"c","output":{"content":"no such file","success":false}}"#,
             r#"
 environment {"type":"function_call_output"}
-result "no such file" {"toolCallId":"c","isError":true} origin {"beside":{"success":false},"form":"content"}"#,
+result "no such file" {"toolCallId":"c","outcome":"failed"} origin {"beside":{"success":false},"form":"content"}"#,
         );
         check(
             r#"{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,AAAA"}}"#,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, ModelAnswer, Source},
+    veil::{CallOutcome, Facet, ModelAnswer, Source},
 };
 
 /// Reads lines of `{type, time, …}`.
@@ -360,8 +360,8 @@ fn message_of(message: Object, line: u64) -> FrameDraft {
     draft.facets.extend(calls.into_iter().map(chat::tool_call));
     if draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT) {
         let id = take::text(&mut draft.payload, "toolCallId");
-        let failed = draft.payload.get("isError").and_then(Value::as_bool) == Some(true);
-        chat::complete_result(&mut draft, id.as_deref(), None, failed);
+        let stated = CallOutcome::of_error_mark(draft.payload.get("isError"));
+        chat::complete_result(&mut draft, id.as_deref(), None, stated);
     }
     draft
 }
@@ -406,20 +406,20 @@ fn result(mut event: Object, line: u64) -> FrameDraft {
             outcome
         }
     };
-    let failed = outcome.get("isError").and_then(Value::as_bool) == Some(true);
+    let stated = CallOutcome::of_error_mark(outcome.get("isError"));
     let facet = match outcome.shift_remove("output") {
-        Some(Value::String(text)) => parts::result(id, None, text, failed),
+        Some(Value::String(text)) => parts::result(id, None, text, stated),
         Some(Value::Array(list)) => {
-            let mut facet = parts::result(id, None, "", failed);
+            let mut facet = parts::result(id, None, "", stated);
             facet.children =
                 list.into_iter().flat_map(|value| part(value, &FacetType::RESULT)).collect();
             facet
         }
-        None | Some(Value::Null) => parts::result(id, None, "", failed),
+        None | Some(Value::Null) => parts::result(id, None, "", stated),
         Some(other) => {
             let text = other.to_string();
             outcome.put("output", other);
-            parts::result(id, None, text, failed)
+            parts::result(id, None, text, stated)
         }
     };
     draft.facets.push(with_origin(facet, outcome.into()));

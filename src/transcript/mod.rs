@@ -64,6 +64,8 @@ mod names;
 mod opencode;
 mod openhands;
 mod otlp;
+#[cfg(test)]
+mod outcome_tests;
 mod pairing;
 mod parts;
 mod pi;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, ModelAnswer, Source},
+    veil::{CallOutcome, Facet, ModelAnswer, Source},
 };
 
 /// Reads `{info, messages: [{info, parts}]}`.
@@ -135,11 +135,12 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
     let (id, name) = (id.as_deref(), name.as_deref().unwrap_or_default());
     let mut state = take::object(&mut part, "state").unwrap_or_default();
     let arguments = Arguments::from(state.shift_remove("input"));
-    let failed = state.get("status").and_then(Value::as_str) == Some("error");
-    let said = take::text(&mut state, if failed { "error" } else { "output" });
+    let stated = CallOutcome::of_status(state.get("status").and_then(Value::as_str));
+    let key = if stated.is_failure() { "error" } else { "output" };
+    let said = take::text(&mut state, key);
     let files = take::list(&mut state, "attachments").unwrap_or_default();
     let result = said.map(|text| {
-        let mut facet = parts::result(id, Some(name), text, failed);
+        let mut facet = parts::result(id, Some(name), &*text, stated.said_as(&text));
         facet.children = files.into_iter().map(file).collect();
         facet
     });
@@ -187,7 +188,7 @@ mod tests {
               call bash c3 {} <- {"type":"tool","state":{"status":"running"}}
               opaque "[novel, 22 bytes]" <- {"type":"novel","x":1}
             environment -
-              result bash c1 "a.txt"
+              result bash c1 done "a.txt"
               result bash c2 failed "no"
             agent message {"summary":true}
               summary "So far" <- {"type":"text"}

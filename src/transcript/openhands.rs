@@ -13,7 +13,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// Reads a list of events, and lines of the resolver, each with such a list as its `history`.
@@ -178,10 +178,10 @@ impl History {
         if is_result {
             let metadata = event.get("tool_call_metadata");
             let of_call = |key: &str| metadata.and_then(|metadata| metadata.str_at(key));
-            let failed =
-                event.get("success").and_then(Value::as_bool) == Some(false) || kind == "error";
+            let stated = CallOutcome::of_success_mark(event.get("success"))
+                .max(CallOutcome::of_status(Some(&kind)));
             let result =
-                parts::result(of_call("tool_call_id"), of_call("function_name"), text, failed);
+                parts::result(of_call("tool_call_id"), of_call("function_name"), text, stated);
             draft.facets.push(with_origin(result, origin.into()));
         } else if text.is_empty() {
             return sink.skip(&kind);

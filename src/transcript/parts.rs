@@ -6,7 +6,7 @@
 use crate::{
     id::FacetType,
     json::{self, Value},
-    veil::{Facet, Media, PartContent, PartSource, base64_len, data_url},
+    veil::{CallOutcome, Facet, Media, PartContent, PartSource, base64_len, data_url},
 };
 
 /// The arguments of a tool call as a source has them.
@@ -64,12 +64,12 @@ pub(super) fn result(
     call_id: Option<&str>,
     name: Option<&str>,
     content: impl Into<String>,
-    is_error: bool,
+    outcome: CallOutcome,
 ) -> Facet {
     text(FacetType::RESULT, content).with_part(PartContent::Result {
         answers: call_id.map(Box::from),
         tool: name.map(Box::from),
-        failed: is_error,
+        outcome,
     })
 }
 
@@ -152,19 +152,19 @@ pub(super) fn complete_result(
     facet: &mut Facet,
     call_id: Option<&str>,
     name: Option<&str>,
-    is_error: bool,
+    stated: CallOutcome,
 ) {
     if !facet.is_result() {
         return;
     }
-    if let PartContent::Result { answers, tool, failed } = &mut facet.part_mut().content {
+    if let PartContent::Result { answers, tool, outcome } = &mut facet.part_mut().content {
         if answers.is_none() {
             *answers = call_id.map(Box::from);
         }
         if tool.is_none() {
             *tool = name.map(Box::from);
         }
-        *failed |= is_error;
+        *outcome = stated.max(*outcome);
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CopyOf, ModelAnswer, Source},
+    veil::{CallOutcome, CopyOf, ModelAnswer, Source},
 };
 
 /// Records that are known and that no frame holds.
@@ -293,8 +293,8 @@ fn result(mut message: Object, line: u64) -> FrameDraft {
     let mut draft = FrameDraft::message(Source::Environment, line);
     let id = take::text(&mut message, "toolCallId");
     let name = take::text(&mut message, "toolName");
-    let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
-    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
+    let stated = CallOutcome::of_error_mark(message.get("isError"));
+    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", stated);
     let form = match message.shift_remove("content") {
         Some(Value::String(text)) => {
             facet.content = text;
@@ -389,7 +389,7 @@ p/agent*
   thought "hm"
   action "" {"toolName":"bash","toolCallId":"c","parameters":{"command":"ls"}}
 p/environment*
-  result "" {"toolName":"bash","toolCallId":"c","isError":true}
+  result "" {"toolName":"bash","toolCallId":"c","outcome":"failed"}
     result "f"
     image "[image/png, 3 bytes]"
 p/agent*

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{Facet, Source},
+    veil::{CallOutcome, Facet, Source},
 };
 
 /// Reads lines of `{uuid, parentUuid, sessionId, type, message: {role, parts}}`.
@@ -130,8 +130,8 @@ impl super::Decoder for QwenCodeReader {
                         // What people were shown of the result is not kept twice.
                         let shown = record.shift_remove("toolCallResult");
                         let status = shown.as_ref().and_then(|shown| shown.str_at("status"));
-                        let failed = matches!(status, Some("error" | "cancelled"));
-                        chat::complete_result(&mut draft, None, None, failed);
+                        let stated = CallOutcome::of_status(status);
+                        chat::complete_result(&mut draft, None, None, stated);
                     }
                     self.push(draft, record, sink);
                 }

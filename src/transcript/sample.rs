@@ -92,8 +92,8 @@ fn facet(out: &mut String, facet: &Facet, depth: usize) {
         if facet.facet_type == FacetType::RESULT {
             let (tool, id) = (facet.tool_name(), facet.call_id());
             write!(out, " {} {}", tool.unwrap_or("-"), id.unwrap_or("-")).unwrap();
-            if facet.is_failed() {
-                write!(out, " failed").unwrap();
+            if let Some(stated) = facet.outcome().stated() {
+                write!(out, " {stated}").unwrap();
             }
         }
         write!(out, " {:?}", facet.content).unwrap();

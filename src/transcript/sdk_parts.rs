@@ -8,8 +8,11 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::Facet,
+    veil::{CallOutcome, Facet},
 };
+
+/// What the AI SDK tells the model of a call that was denied without a reason.
+const DENIED: &str = "Tool execution denied.";
 
 /// A part of this type; itself where it is none of these.
 pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
@@ -17,8 +20,8 @@ pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
         "tool-call" => Ok(call(block)),
         "tool-result" => {
             let output = block.shift_remove("output").or_else(|| block.shift_remove("result"));
-            let failed = block.get("isError").and_then(Value::as_bool) == Some(true);
-            Ok(result(block, output, failed))
+            let stated = CallOutcome::of_error_mark(block.get("isError"));
+            Ok(result(block, output, stated))
         }
         "toolRequest" | "frontendToolRequest" => goose_call(block),
         "toolResponse" => goose_result(block),
@@ -77,15 +80,20 @@ fn is_call(kind: &str) -> bool {
 /// A call with what came of it, where that is there.
 fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
     let error = take::text(&mut block, "errorText");
-    let failed = error.is_some();
+    let state = block.get("state").and_then(Value::as_str).unwrap_or_default();
+    let stated = CallOutcome::of_status(state.strip_prefix("output-"))
+        .max(CallOutcome::failed_if(error.is_some()));
+    // The model is told why it may not.
+    let reason = block.get("approval").and_then(|approval| approval.str_at("reason"));
+    let denied = (stated == CallOutcome::Denied).then(|| reason.unwrap_or(DENIED).to_owned());
     let output = ["output", "result"].iter().find_map(|key| block.shift_remove(key));
-    let output = output.filter(|output| !output.is_null()).or(error.map(Value::from));
+    let output = output.filter(|output| !output.is_null()).or(error.or(denied).map(Value::from));
     let mut ids = Object::new();
     for key in ["toolCallId", "toolName"] {
         ids.put_some(key, block.get(key).cloned());
     }
     facets.push(call(block));
-    facets.extend(output.map(|output| result(ids, Some(output), failed)));
+    facets.extend(output.map(|output| result(ids, Some(output), stated)));
 }
 
 fn call(mut block: Object) -> Facet {
@@ -97,17 +105,18 @@ fn call(mut block: Object) -> Facet {
 }
 
 /// A result; `block` is what its part has besides the output.
-fn result(mut block: Object, output: Option<Value>, failed: bool) -> Facet {
+fn result(mut block: Object, output: Option<Value>, stated: CallOutcome) -> Facet {
     let (id, name) = (take::text(&mut block, "toolCallId"), take::text(&mut block, "toolName"));
     block.shift_remove("type");
-    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", failed);
+    let mut facet = parts::result(id.as_deref(), name.as_deref(), "", stated);
     let mut shown = output.unwrap_or_default();
     // The SDK says what an output is; goose's is what a server of the Model Context Protocol gave.
     if let Value::Object(output) = &mut shown {
         let kind = output.get("type").and_then(Value::as_str).unwrap_or_default();
-        let is_refused = kind.starts_with("error") || kind == "execution-denied";
-        let is_error = output.get("isError").and_then(Value::as_bool) == Some(true);
-        parts::complete_result(&mut facet, None, None, is_refused || is_error);
+        let of_kind = kind.split_once("error-").map_or(kind, |_| "error");
+        let stated = CallOutcome::of_status(Some(of_kind));
+        let stated = stated.max(CallOutcome::of_error_mark(output.get("isError")));
+        parts::complete_result(&mut facet, None, None, stated);
         let key = if output.contains_key("type") { "value" } else { "content" };
         if let Some(inner) = output.shift_remove(key) {
             let rest = std::mem::take(output);
@@ -154,10 +163,10 @@ fn goose_result(mut block: Object) -> Result<Facet, Object> {
     if let Some(id) = block.shift_remove("id") {
         block.put("toolCallId", id);
     }
-    let failed = outer.get("status").and_then(Value::as_str) == Some("error");
+    let stated = CallOutcome::of_status(outer.get("status").and_then(Value::as_str));
     let output = outer.shift_remove("value").or_else(|| outer.shift_remove("error"));
     block.put_unknown(&outer);
-    Ok(result(block, output, failed))
+    Ok(result(block, output, stated))
 }
 
 #[cfg(test)]
@@ -184,7 +193,7 @@ mod tests {
 1/agent*
   action "" {"toolName":"f","toolCallId":"d","parameters":{}}
 1/environment*
-  result "{\"no\":1}" {"toolName":"f","toolCallId":"d","isError":true}"#,
+  result "{\"no\":1}" {"toolName":"f","toolCallId":"d","outcome":"failed"}"#,
         );
         assert_eq!(report.noted, 0);
     }
@@ -204,9 +213,9 @@ mod tests {
   event "a"
 1/agent*
   action "" {"toolName":"tide","toolCallId":"c","parameters":{"x":1}}
-  result "T" {"toolName":"tide","toolCallId":"c"}
+  result "T" {"toolName":"tide","toolCallId":"c","outcome":"done"}
   action "" {"toolName":"g","toolCallId":"d","parameters":{}}
-  result "no" {"toolName":"g","toolCallId":"d","isError":true}
+  result "no" {"toolName":"g","toolCallId":"d","outcome":"failed"}
   action "" {"toolName":"h","toolCallId":"e","parameters":{}}
   result "{\"a\":1}" {"toolName":"h","toolCallId":"e"}
   speech "b""#,
@@ -230,12 +239,12 @@ mod tests {
 1/agent*
   action "" {"toolName":"f","toolCallId":"c","parameters":{"x":1}}
 1/user*
-  result "" {"toolName":"f","toolCallId":"c"}
+  result "" {"toolName":"f","toolCallId":"c","outcome":"done"}
     result "T"
 1/agent*
   action "" {"toolName":"f","toolCallId":"d","parameters":{}}
 1/user*
-  result "no" {"toolName":"f","toolCallId":"d","isError":true}
+  result "no" {"toolName":"f","toolCallId":"d","outcome":"failed"}
 1/agent*
   opaque "[novelPart, 28 bytes]""#,
         );

@@ -3,7 +3,7 @@
 use super::{answer, chat, draft::FrameDraft, sink::Sink, take};
 use crate::{
     json::{Object, Value},
-    veil::ModelAnswer,
+    veil::{CallOutcome, ModelAnswer},
 };
 
 /// Reads `{environment, trajectory, history, info}`.
@@ -56,7 +56,7 @@ fn result(object: Object, line: u64) -> FrameDraft {
     let ids = object.get("tool_call_ids");
     let id = ids.and_then(|ids| ids.at(0)).and_then(Value::as_str).map(str::to_owned);
     let mut draft = chat::message(object, line);
-    chat::complete_result(&mut draft, id.as_deref(), None, false);
+    chat::complete_result(&mut draft, id.as_deref(), None, CallOutcome::Unstated);
     draft
 }
 

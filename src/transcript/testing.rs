@@ -69,7 +69,7 @@ fn half_of(facet: &Facet) -> Option<Object> {
     } else if facet.is_result() {
         half.put_some("toolName", facet.tool_name());
         half.put_some("toolCallId", facet.call_id());
-        half.put_some("isError", facet.is_failed().then_some(true));
+        half.put_some("outcome", facet.outcome().stated());
     } else {
         return None;
     }

@@ -1,4 +1,4 @@
-use super::{FacetPart, Media, PartContent, PartSource};
+use super::{CallOutcome, FacetPart, Media, PartContent, PartSource};
 use crate::{
     Error, Result,
     id::{FacetId, FacetType},
@@ -172,7 +172,7 @@ impl Facet {
         let part = PartContent::Result {
             answers: call_id.map(Box::from),
             tool: tool_name.map(Box::from),
-            failed: false,
+            outcome: CallOutcome::Unstated,
         };
         Self::new(id, FacetType::RESULT, content).with_part(part)
     }
@@ -240,9 +240,12 @@ impl Facet {
         matches!(self.typed(), Some(PartContent::Result { .. }))
     }
 
-    /// Whether the facet is a result of which its source says that the call failed.
-    pub fn is_failed(&self) -> bool {
-        matches!(self.typed(), Some(PartContent::Result { failed: true, .. }))
+    /// What became of the call of a result, as far as the source states it.
+    pub fn outcome(&self) -> CallOutcome {
+        match self.typed() {
+            Some(PartContent::Result { outcome, .. }) => *outcome,
+            _ => CallOutcome::Unstated,
+        }
     }
 
     /// The id of the call of a call or a result, where the provider gave one.

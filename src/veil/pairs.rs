@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::{Facet, Frame, OpenCalls, Source, VisibleFacets, open_calls::Answered};
+use super::{CallOutcome, Facet, Frame, OpenCalls, Source, VisibleFacets, open_calls::Answered};
 use crate::{
     id::{FacetId, FrameSeq},
     snapshot::{FrameSnapshot, PartRef},
@@ -27,8 +27,8 @@ pub struct Pair {
     /// Whether the result came before the agent went on. The request after it holds both as a
     /// pair; a later result is text at its own place, since the requests before it held none.
     pub in_time: bool,
-    /// Whether the source says that the call failed: a mark of its own, and not the result's words.
-    pub failed: bool,
+    /// What became of the call, as far as the source states it.
+    pub outcome: CallOutcome,
 }
 
 /// The calls and results of a history, paired once: when the frame of the result enters it.
@@ -38,7 +38,7 @@ pub struct Pair {
 /// Calls of the agent's last turn come before those of earlier turns.
 ///
 /// ```
-/// use afterimage::veil::{Facet, FacetOp, Frame, History, Source};
+/// use afterimage::veil::{CallOutcome, Facet, FacetOp, Frame, History, Source};
 /// use afterimage::json::Value;
 ///
 /// let mut history = History::new();
@@ -48,15 +48,15 @@ pub struct Pair {
 /// assert_eq!(history.pairs().open(), 1);
 /// history.push(Frame::new(1, Source::Environment).with(FacetOp::add(result)))?;
 /// let [pair] = history.pairs().in_frame(1.into()) else { panic!() };
-/// assert_eq!((pair.call.frame.get(), pair.in_time, pair.failed), (0, true, false));
+/// assert_eq!((pair.call.frame.get(), pair.in_time, pair.outcome), (0, true, CallOutcome::Unstated));
 /// # Ok::<(), afterimage::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     /// In the order of the results.
     all: Vec<Pair>,
-    /// The results of which the source says that their calls failed, in order.
-    failed: Vec<(FrameSeq, FacetId)>,
+    /// The results of which the source states what became of their calls, in order.
+    stated: Vec<(FrameSeq, (FacetId, CallOutcome))>,
     open: OpenCalls<PartPlace>,
     /// The calls that wait after each frame.
     waiting: Vec<u32>,
@@ -84,12 +84,12 @@ impl Pairs {
         self.all.get(at)
     }
 
-    /// The facets of a frame that are results of which the source says that their calls failed, those
-    /// that answer no call too. O(log n).
-    pub fn failed_in(&self, frame: FrameSeq) -> impl Iterator<Item = &FacetId> {
-        let start = self.failed.partition_point(|(of, _)| *of < frame);
-        let rest = self.failed.get(start..).unwrap_or_default();
-        rest.iter().take_while(move |(of, _)| *of == frame).map(|(_, facet)| facet)
+    /// The facets of a frame that are results of which the source states what became of their calls,
+    /// those that answer no call too. O(log n).
+    pub fn stated_in(&self, frame: FrameSeq) -> impl Iterator<Item = &(FacetId, CallOutcome)> {
+        let start = self.stated.partition_point(|(of, _)| *of < frame);
+        let rest = self.stated.get(start..).unwrap_or_default();
+        rest.iter().take_while(move |(of, _)| *of == frame).map(|(_, stated)| stated)
     }
 
     /// How many calls of the agent's last turn wait for their results.
@@ -111,7 +111,7 @@ impl Pairs {
     /// Gives back what is reserved.
     pub(super) fn shrink_to_fit(&mut self) {
         self.all.shrink_to_fit();
-        self.failed.shrink_to_fit();
+        self.stated.shrink_to_fit();
         self.went_on.shrink_to_fit();
         self.waiting.shrink_to_fit();
     }
@@ -124,8 +124,9 @@ impl Pairs {
         snapshot: Option<&FrameSnapshot>,
     ) {
         let facets = calls_and_results(shown.facets.iter().map(|facet| &**facet));
-        let failed = facets.into_iter().filter(|facet| facet.is_failed());
-        self.failed.extend(failed.map(|facet| (frame.sequence, facet.id.clone())));
+        let outcomes = facets.into_iter().map(|facet| (&facet.id, facet.outcome()));
+        let stated = outcomes.filter(|(_, outcome)| *outcome != CallOutcome::Unstated);
+        self.stated.extend(stated.map(|(id, outcome)| (frame.sequence, (id.clone(), outcome))));
         let says_something = match snapshot {
             Some(snapshot) => !snapshot.is_empty(),
             None => shown.facets.iter().any(|facet| facet.says_something()),
@@ -150,9 +151,9 @@ impl Pairs {
     fn take(&mut self, half: Half<'_>, place: PartPlace) {
         match half {
             Half::Call { id, name } => self.open.call(id, name, place),
-            Half::Result { id, name, failed } => {
+            Half::Result { id, name, outcome } => {
                 if let Some(Answered { call, in_time, .. }) = self.open.answer(id, name) {
-                    self.all.push(Pair { call, result: place, in_time, failed });
+                    self.all.push(Pair { call, result: place, in_time, outcome });
                 }
             }
         }
@@ -163,7 +164,7 @@ impl Pairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half<'a> {
     Call { id: Option<&'a str>, name: &'a str },
-    Result { id: Option<&'a str>, name: Option<&'a str>, failed: bool },
+    Result { id: Option<&'a str>, name: Option<&'a str>, outcome: CallOutcome },
 }
 
 impl<'a> Half<'a> {
@@ -173,7 +174,7 @@ impl<'a> Half<'a> {
             None => Self::Result {
                 id: facet.call_id(),
                 name: facet.tool_name(),
-                failed: facet.is_failed(),
+                outcome: facet.outcome(),
             },
         }
     }
@@ -204,11 +205,8 @@ fn halves_of_snapshot<'a>(snapshot: &'a FrameSnapshot, shown: &'a VisibleFacets)
             PartRef::Result { id } => {
                 let facet = facet.and_then(|facet| of_id.get(facet));
                 let name = facet.and_then(|facet| facet.tool_name());
-                Some(Half::Result {
-                    id,
-                    name,
-                    failed: facet.is_some_and(|facet| facet.is_failed()),
-                })
+                let outcome = facet.map(|facet| facet.outcome()).unwrap_or_default();
+                Some(Half::Result { id, name, outcome })
             }
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! What a facet is for a provider, beyond its text.
 
-use super::{Media, wire};
+use super::{CallOutcome, Media, wire};
 use crate::{
     Error, Result,
     id::FacetType,
@@ -57,8 +57,8 @@ pub enum PartContent {
         answers: Option<Box<str>>,
         /// The name of the tool.
         tool: Option<Box<str>>,
-        /// Whether the source says that the call failed.
-        failed: bool,
+        /// What became of the call, as far as the source states it.
+        outcome: CallOutcome,
     },
     /// The model's reasoning. Its signature, or its encrypted form, is in the [`PartSource`].
     Reasoning,
@@ -230,10 +230,10 @@ impl PartContent {
                 object.put_some("parameters", parameters.clone());
                 object.put_some("arguments", arguments.as_deref());
             }
-            Self::Result { answers, tool, failed } => {
+            Self::Result { answers, tool, outcome } => {
                 object.put_some("answers", answers.as_deref());
                 object.put_some("tool", tool.as_deref());
-                object.put_some("failed", failed.then_some(true));
+                object.put_some("outcome", outcome.stated());
             }
             Self::Image(media) | Self::Audio(media) | Self::Document(media) => {
                 object.put_some("mediaType", media.media_type.as_deref());
@@ -258,7 +258,7 @@ impl PartContent {
             "result" => Self::Result {
                 answers: wire::text(fields, "answers")?,
                 tool: wire::text(fields, "tool")?,
-                failed: fields.bool("failed")?.unwrap_or_default(),
+                outcome: wire::outcome(fields, "outcome")?,
             },
             "reasoning" => Self::Reasoning,
             "image" => Self::Image(Media::read(fields)?),
@@ -440,7 +440,7 @@ mod tests {
         for text in [
             r#"{"kind":"text"}"#,
             r#"{"kind":"call","id":"c","name":"look","parameters":{"door":7},"arguments":"{ }"}"#,
-            r#"{"kind":"result","answers":"c","tool":"look","failed":true,"form":"null"}"#,
+            r#"{"kind":"result","answers":"c","tool":"look","outcome":"denied","form":"null"}"#,
             r#"{"kind":"reasoning","item":"rs_1","signature":"Eu==","encrypted":"gA"}"#,
             r#"{"kind":"image","mediaType":"image/png","bytes":3,"tokens":85,"native":{"a":1}}"#,
             r#"{"kind":"audio"}"#,
@@ -459,6 +459,7 @@ mod tests {
             (r#"{"kind":"novel"}"#, "/kind"),
             (r#"{"kind":"call"}"#, "/name"),
             (r#"{"form":"novel"}"#, "/form"),
+            (r#"{"kind":"result","outcome":"novel"}"#, "/outcome"),
             (r#"{"cache":{"ttl":"1h"}}"#, "/cache"),
             (r#"{"signature":7}"#, "/signature"),
         ] {

@@ -1,6 +1,6 @@
 //! Members of wire forms that parts and imported frames share.
 
-use super::ContentForm;
+use super::{CallOutcome, ContentForm};
 use crate::{Error, Result, json::Fields};
 
 /// A string member.
@@ -14,6 +14,15 @@ pub(super) fn form(fields: &mut Fields, key: &str) -> Result<Option<ContentForm>
     let form = ContentForm::from_name(&name);
     form.map(Some).ok_or_else(|| {
         let expected = "a form of content, for example `parts`";
+        Error::expected(expected, format_args!("{name:?}")).under(key)
+    })
+}
+
+/// What became of a call; nothing is said of it without the member.
+pub(super) fn outcome(fields: &mut Fields, key: &str) -> Result<CallOutcome> {
+    let Some(name) = fields.string(key)? else { return Ok(CallOutcome::Unstated) };
+    CallOutcome::from_name(&name).ok_or_else(|| {
+        let expected = "the outcome of a call, for example `denied`";
         Error::expected(expected, format_args!("{name:?}")).under(key)
     })
 }

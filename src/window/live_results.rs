@@ -4,11 +4,11 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{ContextWindow, change::Change, shrink::tokens_of};
 use crate::{
-    compress::{FileRead, LineRange, command_subject, is_failure, last_command},
+    compress::{Class, FileRead, LineRange, command_subject, last_command},
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{Facet, Frame, History, Pair, ToolCall, calls_and_results},
+    veil::{CallOutcome, Facet, Frame, History, Pair, ToolCall, calls_and_results},
 };
 
 /// Results of fewer tokens stay: a line would hardly say less.
@@ -47,7 +47,7 @@ pub(super) struct LiveResults {
 pub(super) struct AnsweredCall {
     /// The facet of the result. `None` where it is the whole frame, in a log without calls.
     result: Option<FacetId>,
-    pub(super) is_failed: bool,
+    pub(super) class: Class,
     pub(super) call: Option<ToolCall>,
     /// Tool and arguments: what two calls share that ask for the same.
     pub(super) asks: Option<String>,
@@ -143,9 +143,8 @@ impl FramesLookedAt<'_> {
         });
         let read = call.as_ref().and_then(FileRead::of_call);
         let made = call.as_ref().map(ToolCall::of);
-        let answer = AnsweredCall::new(made, asks, read, text);
-        let is_failed = answer.is_failed || result.is_failed();
-        Some(AnsweredCall { result: Some(result.id.clone()), is_failed, ..answer })
+        let answer = AnsweredCall::new(made, asks, read, text, pair.outcome);
+        Some(AnsweredCall { result: Some(result.id.clone()), ..answer })
     }
 
     fn frame(&mut self, frame: FrameSeq) -> Option<Arc<Frame>> {
@@ -158,12 +157,12 @@ impl FramesLookedAt<'_> {
     }
 }
 
-/// Of each result in a frame that answers a call, whether the call failed: for the tests that hold
+/// Of each result in a frame that answers a call, what became of the call: for the tests that hold
 /// rooms to one answer.
 #[cfg(all(test, feature = "record"))]
-pub(crate) fn failed_results(history: &History, frame: FrameSeq) -> Vec<bool> {
+pub(crate) fn classes_of_results(history: &History, frame: FrameSeq) -> Vec<Class> {
     let mut frames = FramesLookedAt { history, frames: HashMap::new() };
-    frames.answers_in(frame).iter().map(|answer| answer.is_failed).collect()
+    frames.answers_in(frame).iter().map(|answer| answer.class).collect()
 }
 
 impl AnsweredCall {
@@ -172,11 +171,13 @@ impl AnsweredCall {
         asks: Option<String>,
         read: Option<FileRead>,
         text: &str,
+        stated: CallOutcome,
     ) -> Self {
         let lines = read.as_ref().and_then(|read| read.shown(text));
         let is_unchanged = read.is_some() && text.len() < NOTE && text.contains("unchanged");
-        let (result, is_failed) = (None, is_failure(text));
-        Self { result, is_failed, call, asks, read, lines, is_unchanged }
+        let reader = call.as_ref().filter(|_| read.is_some()).map(|call| &*call.tool);
+        let (result, class) = (None, Class::of(stated, text, reader));
+        Self { result, class, call, asks, read, lines, is_unchanged }
     }
 
     /// What a program answered to the command in the agent's text that the frame with this index
@@ -194,7 +195,8 @@ impl AnsweredCall {
             let heading = text.lines().next().filter(|line| line.starts_with('['));
             format!("{SHELL} {command}\n{}", heading.unwrap_or_default())
         });
-        Self::new(call, asks, command.and_then(FileRead::of_command), text)
+        let read = command.and_then(FileRead::of_command);
+        Self::new(call, asks, read, text, CallOutcome::Unstated)
     }
 }
 

@@ -9,10 +9,10 @@ use super::{
     live_results::{AnsweredCall, LiveResults, Visibility},
 };
 use crate::{
-    compress::{LineRange, brief, is_failure, quoted_line},
+    compress::{Class, LineRange, brief, quoted_line},
     id::ChunkType,
     snapshot::{ChunkRef, PartRef, ToolOutput},
-    veil::History,
+    veil::{CallOutcome, History},
 };
 
 /// The newest frames stay as they are: the agent has not answered them yet.
@@ -130,11 +130,13 @@ impl ContextWindow {
             let subject = call.and_then(|call| call.subject.as_deref());
             let tool = call.map(|call| format!("{} ", call.tool)).unwrap_or_default();
             let subject = subject.map(|subject| format!("{subject} ")).unwrap_or_default();
-            let is_failed =
-                answer.map_or_else(|| is_failure(output.text), |answer| answer.is_failed);
+            let class = answer.map_or_else(
+                || Class::of(CallOutcome::Unstated, output.text, None),
+                |answer| answer.class,
+            );
             let most = usize::try_from(output.tokens).unwrap_or(usize::MAX);
             let most = most.clamp(*OUTCOME.start(), *OUTCOME.end());
-            let outcome = brief(output.text, is_failed, &subject, most);
+            let outcome = brief(output.text, class, &subject, most);
             let said = format!("{tool}{subject}→ {outcome}");
             let said = quoted_line(&said);
             format!("[… {said}; {} tokens left out; expand {id} …]", output.tokens)
@@ -169,7 +171,7 @@ impl<'l> LaterResults<'l> {
         }
         let note = |most: &mut Visibility| *most = visibility.max(*most);
         note(self.texts.entry(&results.text).or_insert(visibility));
-        let is_done = |answer: &&AnsweredCall| !answer.is_failed && !answer.is_unchanged;
+        let is_done = |answer: &&AnsweredCall| !answer.class.is_failure() && !answer.is_unchanged;
         for answer in results.answers.iter().filter(is_done) {
             if let Some(asks) = &answer.asks {
                 note(self.asked.entry(asks).or_insert(visibility));

@@ -76,7 +76,7 @@ pub(crate) use context_in_force::context_items;
 pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
 #[cfg(all(test, feature = "record"))]
-pub(crate) use live_results::failed_results;
+pub(crate) use live_results::classes_of_results;
 pub use on_demand::RangePreview;
 pub use receipt::{
     FoundText, FramePage, LossReceipt, LostKind, LostText, OriginalsState, ReplacedFrames,

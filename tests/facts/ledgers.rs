@@ -3,7 +3,7 @@
 use afterimage_testkit::facts::{hash_of_all, short_hash};
 
 use crate::{
-    compress::{Chronicle, Happened, Ledger, Passage, Touched},
+    compress::{Chronicle, Class, Happened, Ledger, Passage, Touched},
     veil::Frame,
 };
 
@@ -28,8 +28,8 @@ pub(super) struct Said {
     pub(super) words: Vec<String>,
     /// Of each call its tool and files.
     pub(super) calls: Vec<(String, Vec<(&'static str, String)>)>,
-    /// Of each answer whether its call failed.
-    pub(super) outcomes: Vec<bool>,
+    /// Of each answer what became of its call.
+    pub(super) outcomes: Vec<Class>,
     /// What changed of the user's rules: `+` or `-`, and the hash.
     pub(super) rules: String,
     /// The open steps of the plan, where they changed.
@@ -65,8 +65,9 @@ impl LedgerRoom {
                     self.waiting.push((call, files.clone()));
                     said.calls.push((tool, files));
                 }
-                Happened::Answered { call, is_failed } => {
-                    said.outcomes.push(is_failed);
+                Happened::Answered { call, class } => {
+                    said.outcomes.push(class);
+                    let is_failed = class.is_failure();
                     let files = self.waiting.iter().filter(|(of, _)| *of == call && !is_failed);
                     let changed =
                         files.flat_map(|(_, files)| files).filter(|(of, _)| *of != "read");

@@ -7,16 +7,18 @@ use indexmap::IndexMap;
 
 use super::ledgers::{LedgerRoom, Said};
 use crate::{
-    compress::{Passage, WordPlaces, is_failure},
+    compress::{Class, Passage, WordPlaces},
     hud::{Hud, NativeFormat},
-    id::{Millis, Role},
+    id::{FrameSeq, Millis, Role},
     json::Value,
     replay::survival::{words, work},
     snapshot::{FrameSnapshot, PartRef},
     tokens::Chars4,
     transcript::{Transcript, TranscriptFormat},
-    veil::{Facet, FacetCalls, FacetChange, Frame, History, Source, calls_and_results},
-    window::failed_results,
+    veil::{
+        CallOutcome, Facet, FacetCalls, FacetChange, Frame, History, Source, calls_and_results,
+    },
+    window::classes_of_results,
 };
 
 /// The facts of a file; `None` where it is no transcript.
@@ -90,7 +92,7 @@ impl SessionFacts {
         let at = format!("frame {}", frame.sequence);
         self.speakers(&at, &frame, &snapshot, [&draft, &ledger], window.of_user);
         self.calls(&at, &frame, &draft, &ledger);
-        self.outcomes(&at, &frame, &snapshot, [&draft, &ledger]);
+        self.outcomes(&at, frame.sequence, &snapshot, [&draft, &ledger]);
         let both = |name, of: fn(&Said) -> String| Fact {
             place: at.clone(),
             name,
@@ -179,24 +181,24 @@ impl SessionFacts {
         }
     }
 
-    /// Which calls failed, by their results.
+    /// What became of calls, by their results.
     fn outcomes(
         &mut self,
         at: &str,
-        frame: &Frame,
+        sequence: FrameSeq,
         snapshot: &FrameSnapshot,
         [draft, ledger]: [&Said; 2],
     ) {
-        let mut masks = failed_results(&self.history, frame.sequence);
+        let mut masks = classes_of_results(&self.history, sequence);
         let kind = if masks.is_empty() { "in text" } else { "result" };
         if masks.is_empty() && !draft.outcomes.is_empty() {
-            masks.push(is_failure(snapshot.text()));
+            masks.push(Class::of(CallOutcome::Unstated, snapshot.text(), None));
         }
-        let pairs = self.history.pairs().in_frame(frame.sequence).to_vec();
+        let pairs = self.history.pairs().in_frame(sequence).to_vec();
         let count = draft.outcomes.len().max(ledger.outcomes.len()).max(masks.len());
-        let name = |of: Option<&bool>| match of {
-            Some(true) => "failed".to_owned(),
-            Some(false) => "done".to_owned(),
+        let name = |of: Option<&Class>| match of {
+            Some(Class::Done | Class::Running) => "done".to_owned(),
+            Some(class) => class.verb().unwrap_or_default().to_owned(),
             None => "nothing".to_owned(),
         };
         for number in 0..count {
@@ -205,9 +207,8 @@ impl SessionFacts {
                 ("ledger", name(ledger.outcomes.get(number))),
             ];
             answers.push(("mask", name(masks.get(number))));
-            let pair = pairs.get(number);
-            let stated = pair.and_then(|pair| stated(frame, pair.result.number, pair.failed));
-            answers.extend(stated.map(|failed| ("source", name(Some(&failed)))));
+            let stated = pairs.get(number).and_then(|pair| pair.outcome.stated());
+            answers.extend(stated.map(|outcome| ("source", outcome.to_owned())));
             let (place, kind) = (format!("{at}.{number}"), kind.to_owned());
             self.facts.push(Fact { place, name: "outcome", kind, answers });
         }
@@ -261,17 +262,6 @@ impl SessionFacts {
         }
         self.facts.extend(facts);
     }
-}
-
-/// Whether the source says of a result that its call failed; `None` where it says nothing.
-fn stated(frame: &Frame, number: u32, failed: bool) -> Option<bool> {
-    let facet = *parts(frame).get(number as usize)?;
-    let native = facet.part.as_ref().and_then(|part| part.source.native.as_ref());
-    let flag = |key: &str| {
-        let of_message = || frame.imported.as_ref()?.get(key);
-        native.and_then(|native| native.get(key)).or_else(of_message)?.as_bool()
-    };
-    failed.then_some(true).or_else(|| flag("is_error")).or_else(|| flag("isError"))
 }
 
 /// Files with what becomes of them, without their names.

@@ -62,8 +62,8 @@ fn written(frames: &[Frame]) -> BTreeSet<String> {
         })
     };
     // A call that failed wrote nothing.
-    let failed: BTreeSet<&str> =
-        added().filter(|facet| facet.is_failed()).filter_map(|facet| facet.call_id()).collect();
+    let failed = added().filter(|facet| facet.outcome().is_failure());
+    let failed: BTreeSet<&str> = failed.filter_map(|facet| facet.call_id()).collect();
     for facet in added() {
         let Some(call) = facet.call() else { continue };
         if call.id.is_some_and(|id| failed.contains(id)) {

@@ -19,8 +19,8 @@ use afterimage::{
     snapshot::{PartRef, SnapshotOptions},
     tokens::Chars4,
     veil::{
-        ContentForm, Facet, FacetOp, FacetPart, Frame, History, Imported, Media, PartContent,
-        PartSource, Source,
+        CallOutcome, ContentForm, Facet, FacetOp, FacetPart, Frame, History, Imported, Media,
+        PartContent, PartSource, Source,
     },
 };
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -199,9 +199,11 @@ fn recorded() -> impl Strategy<Value = Vec<Frame>> {
                     let parameters = Some(json::Value::Null);
                     PartContent::Call { id, name, parameters, arguments: None }
                 }
-                "result" => {
-                    PartContent::Result { answers: Some(id.into()), tool: None, failed: false }
-                }
+                "result" => PartContent::Result {
+                    answers: Some(id.into()),
+                    tool: None,
+                    outcome: CallOutcome::Unstated,
+                },
                 "thought" => PartContent::Reasoning,
                 "image" => PartContent::Image(Media::default()),
                 "opaque" => PartContent::Opaque,

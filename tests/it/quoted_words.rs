@@ -9,7 +9,7 @@ use afterimage::{
     id::{FacetType, Millis},
     json::{Object, Value},
     tokens::Chars4,
-    veil::{Facet, FacetOp, Frame, History, PartContent, Source},
+    veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
     window::{Budget, ContextWindow},
 };
 
@@ -123,7 +123,11 @@ fn session(said: &[&str]) -> Vec<Frame> {
     let user = |at: u64, text: &str| {
         Frame::new(at, Source::User).with(FacetOp::add(facet(at, FacetType::EVENT, text)))
     };
-    let part = PartContent::Result { answers: Some("c".into()), tool: None, failed: false };
+    let part = PartContent::Result {
+        answers: Some("c".into()),
+        tool: None,
+        outcome: CallOutcome::Unstated,
+    };
     let call = Facet::tool_call("call", Some("c"), "look", Value::Object(Object::new()));
     let mut frames = vec![
         user(0, &format!("Mend the gate. {RULE}")),

@@ -13,7 +13,7 @@ use afterimage::{
     id::{FacetType, Millis},
     json::{Object, Value},
     tokens::{Chars4, TokenCounter},
-    veil::{Facet, FacetOp, Frame, History, PartContent, Source},
+    veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
     window::{Budget, ContextWindow},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -139,7 +139,8 @@ impl Session {
         let id = format!("c{at}");
         let call = Facet::tool_call(format!("call-{at}"), Some(&id), tool, arguments);
         self.0.push(Frame::new(at, Source::Agent).with(FacetOp::add(call)));
-        let part = PartContent::Result { answers: Some((&*id).into()), tool: None, failed };
+        let outcome = if failed { CallOutcome::Failed } else { CallOutcome::Unstated };
+        let part = PartContent::Result { answers: Some((&*id).into()), tool: None, outcome };
         let result = Facet::new(format!("seen-{at}"), FacetType::RESULT, result).with_part(part);
         self.0.push(Frame::new(at + 1, Source::Environment).with(FacetOp::add(result)));
     }

@@ -25,8 +25,8 @@ use afterimage::{
     snapshot::{PartRef, SnapshotOptions, SubstitutionKind},
     tokens::{Chars4, TokenCounter},
     veil::{
-        COMPACTION_TOPIC, Compaction, Facet, FacetChange, FacetOp, Frame, History, PartContent,
-        Saliency, Source, TagSet, Veil,
+        COMPACTION_TOPIC, CallOutcome, Compaction, Facet, FacetChange, FacetOp, Frame, History,
+        PartContent, Saliency, Source, TagSet, Veil,
     },
     window::{Breakdown, Budget, ContextWindow, FittedContext},
 };
@@ -767,8 +767,8 @@ fn a_shortened_result_still_says_that_it_failed() {
         let FacetChange::Add(facet) = &mut op.change else { continue };
         let mut found = Facet::clone(facet);
         let part = &mut found.part.as_mut().unwrap().content;
-        let PartContent::Result { failed, .. } = part else { panic!("{part:?}") };
-        *failed = true;
+        let PartContent::Result { outcome, .. } = part else { panic!("{part:?}") };
+        *outcome = CallOutcome::Failed;
         *facet = found.into();
     }
     let hud = native();

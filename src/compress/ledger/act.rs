@@ -114,7 +114,7 @@ impl Act {
                 is_empty: false,
             }
         } else {
-            let answer = Answer::of(text, class == Class::Failed, &self.text);
+            let answer = Answer::of(text, class, &self.text);
             let mut forms = FORMS.map(|most| answer.brief(most)).to_vec();
             forms.dedup();
             let usual = answer.brief(USUAL);
@@ -134,7 +134,7 @@ impl Act {
     fn is_idle(&self) -> bool {
         let is_empty = self.outcome.as_ref().is_some_and(|outcome| outcome.is_empty);
         match self.kind {
-            CallKind::Plan => self.class() != Some(Class::Failed),
+            CallKind::Plan => !self.class().is_some_and(Class::is_failure),
             CallKind::Other => is_empty,
             CallKind::Command | CallKind::File => false,
         }

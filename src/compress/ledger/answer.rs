@@ -4,7 +4,7 @@ use super::{
     contents::held,
     envelope::unwrapped,
     json_row::{records_in, row, rows},
-    outcome::{is_refused, shortened, told},
+    outcome::{Class, shortened, told},
 };
 use crate::{
     json::{self, Value},
@@ -35,36 +35,36 @@ const TOTALS: [&str; 9] =
 
 /// A result in a few words: what failed, a short answer whole, the values of a JSON answer, else
 /// how much there is. `said` is what the call says, which is not said again.
-pub(crate) fn brief(text: &str, is_failed: bool, said: &str, most: usize) -> String {
-    Answer::of(text, is_failed, said).brief(most)
+pub(crate) fn brief(text: &str, class: Class, said: &str, most: usize) -> String {
+    Answer::of(text, class, said).brief(most)
 }
 
 /// A result that was read.
 pub(super) struct Answer<'t> {
     text: &'t str,
-    is_failed: bool,
+    class: Class,
     said: &'t str,
     json: Option<Value>,
 }
 
 impl<'t> Answer<'t> {
-    pub(super) fn of(text: &'t str, is_failed: bool, said: &'t str) -> Self {
+    pub(super) fn of(text: &'t str, class: Class, said: &'t str) -> Self {
         let plain = unwrapped(text);
-        let json = if is_failed { None } else { json_of(plain) };
-        Self { text, is_failed, said, json }
+        let json = if class.is_failure() { None } else { json_of(plain) };
+        Self { text, class, said, json }
     }
 
     /// The answer in about `most` bytes.
     pub(super) fn brief(&self, most: usize) -> String {
-        if self.is_failed {
-            let verb = if is_refused(self.text) { "not run" } else { "failed" };
-            return format!("{verb}: {}", told(self.text, most));
+        if let Some(verb) = self.class.verb() {
+            let told = told(self.text, most);
+            return if told.is_empty() { verb.to_owned() } else { format!("{verb}: {told}") };
         }
         let plain = unwrapped(self.text);
         if let Some(value) = &self.json {
             let inner = output_of(value);
             if let Some(inner) = inner {
-                return Answer::of(inner, false, self.said).brief(most);
+                return Answer::of(inner, Class::Done, self.said).brief(most);
             }
             if let Some(row) = row(value, self.said, most) {
                 return row;
@@ -76,7 +76,7 @@ impl<'t> Answer<'t> {
     /// Whether it is worth more than that the call was made: it says something else than how much
     /// there was.
     pub(super) fn has_value(&self) -> bool {
-        if self.is_failed || self.json.is_some() {
+        if self.class.is_failure() || self.json.is_some() {
             return true;
         }
         let mut lines = unwrapped(self.text).lines().filter(|line| !line.trim().is_empty());
@@ -214,10 +214,12 @@ pub(crate) fn worth_keeping(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::outcome::is_failure, *};
+    use super::*;
+    use crate::veil::CallOutcome;
 
     fn check(text: &str, said: &str, most: usize, expected: &str) {
-        assert_eq!(brief(text, is_failure(text), said, most), expected, "{text}");
+        let class = Class::of(CallOutcome::Unstated, text, None);
+        assert_eq!(brief(text, class, said, most), expected, "{text}");
     }
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
             "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad",
             "failed: ValueError: bad (a.py:3)",
         );
-        check("[Operation Cancelled] Reason: no", "not run: [Operation Cancelled] Reason: no");
+        check("[Operation Cancelled] Reason: no", "cancelled: [Operation Cancelled] Reason: no");
         check(
             "Command: x\nOutput: error: berth 7 is closed\nwait\nError: (none)\nExit Code: 1",
             "failed: error: berth 7 is closed",

@@ -11,7 +11,7 @@ use super::{
     shell::Touch,
     state::Ledger,
 };
-use crate::{compress::quote::quoted_line, id::FrameSeq};
+use crate::{compress::quote::quoted_line, id::FrameSeq, veil::CallOutcome};
 
 /// So many files, errors and open calls are remembered; of more the oldest are forgotten.
 const MOST_FILES: usize = 2_000;
@@ -29,11 +29,16 @@ const VIEWERS: [&str; 16] = [
     "diff", "echo", "bat",
 ];
 
+/// Whether a tool of this name runs commands.
+pub(super) fn is_shell(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    RUNNERS.iter().any(|word| tool.contains(word))
+}
+
 /// Whether a call runs a program whose output is its own.
 fn runs_program(call: &Waiting) -> bool {
-    let tool = call.tool.to_ascii_lowercase();
     let program = call.key.split(' ').next().unwrap_or_default();
-    RUNNERS.iter().any(|word| tool.contains(word)) && !VIEWERS.contains(&program)
+    is_shell(&call.tool) && !VIEWERS.contains(&program)
 }
 
 /// Programs that look and change nothing.
@@ -159,13 +164,13 @@ impl Ledger {
         });
     }
 
-    /// Notes what came of a call: its text, and whether the source says that it failed. That mark
+    /// Notes what came of a call: its text, and what the source states. A statement that it failed
     /// stands before what the text says.
     pub(super) fn result(
         &mut self,
         frame: FrameSeq,
         id: Option<&str>,
-        (text, is_marked): (&str, bool),
+        (text, stated): (&str, CallOutcome),
         chronicle: Option<&mut Chronicle>,
     ) {
         let id = id.filter(|id| !id.is_empty());
@@ -181,35 +186,34 @@ impl Ledger {
         // What the call named itself was not begun by it.
         let mut ids = if call.is_at_once { Vec::new() } else { running::ids(text) };
         ids.retain(|id| call.asks.is_some() || !call.subject.contains(id.as_str()));
-        let is_failed = is_marked
-            || outcome::is_failure(text)
-            || runs_program(&call) && outcome::tells_failure(text);
-        let class = match (ids.is_empty() || is_marked, is_failed) {
-            (false, _) => Class::Running,
-            (true, true) => Class::Failed,
-            (true, false) => Class::Done,
+        let only_reads = call.files.iter().all(|(touch, _)| *touch == Touched::Read);
+        let reader = Some(&*call.tool).filter(|_| only_reads && !call.files.is_empty());
+        let class = match Class::of(stated, text, reader) {
+            _ if !ids.is_empty() && !stated.is_failure() => Class::Running,
+            Class::Done if runs_program(&call) && outcome::tells_failure(text) => Class::Failed,
+            class => class,
         };
         if let Some(chronicle) = chronicle {
             call.places.iter().for_each(|place| chronicle.result(*place, text, class, &ids));
         } else {
-            self.decisions.result_comes(class == Class::Failed);
+            self.decisions.result_comes(class.is_failure());
         }
         if let Some(asked) = call.asks.take() {
             self.running.retain(|running| !running.ids.contains(&asked));
         }
-        if class == Class::Failed
+        if class.is_failure()
             && self.plan_at == Some(call.frame)
             && let Some((plan, at)) = call.plan_before.take()
         {
             (self.plan, self.plan_at) = (plan, at);
         }
-        if class != Class::Failed
+        if !class.is_failure()
             && let Some(number) = &call.adds_step
         {
             self.name_step(number, plan::id_in(text));
         }
         let files = std::mem::take(&mut call.files);
-        if class != Class::Failed {
+        if !class.is_failure() {
             self.touch_all(&files, call.frame);
         }
         if class == Class::Running {
@@ -230,7 +234,7 @@ impl Ledger {
         touched: &[(Touched, String)],
         (text, class): (&str, Class),
     ) {
-        let is_failed = class == Class::Failed;
+        let is_failed = class.is_failure();
         let values = values_of(&call.subject);
         // Who reads a file has not done to it what failed.
         let only_reads =
@@ -250,7 +254,7 @@ impl Ledger {
             !is_same && !is_over && !is_again
         });
         // What was refused was not run, and so did not fail.
-        if is_failed && !outcome::is_refused(text) {
+        if class == Class::Failed {
             let failed = Failure::new(frame, call, text);
             self.last_error = Some(failed.clone());
             // A look that found nothing is no work that is open.
@@ -343,7 +347,7 @@ mod tests {
             let action = action::read(tool, arguments);
             ledger.sees_call(frame);
             ledger.call(frame, None, tool, action, Some(&mut chronicle));
-            ledger.result(frame, None, (result, false), Some(&mut chronicle));
+            ledger.result(frame, None, (result, CallOutcome::Unstated), Some(&mut chronicle));
         }
         let acts = chronicle.acts().into_iter().map(|line| line.text).collect();
         (ledger.text(2_000, &Chars4).unwrap_or_default(), acts)
@@ -444,12 +448,41 @@ mod tests {
     #[test]
     fn a_call_that_was_refused_is_not_told_as_done() {
         let write = r#"{"path":"tide.md","content":"x"}"#;
-        let refused = "Please always provide EXACTLY ONE action, found 2 actions.";
-        for refused in [refused, "[Operation Cancelled] Reason: no", "The user doesn't want this."]
-        {
+        for (verb, refused) in [
+            ("not run", "Please always provide EXACTLY ONE action, found 2 actions."),
+            ("cancelled", "[Operation Cancelled] Reason: no"),
+            ("denied", "[Operation Cancelled] Reason: User did not allow tool call"),
+            ("denied", "The user doesn't want this."),
+            ("denied", "Permission to use w with tide.md has been denied."),
+        ] {
             let (text, acts) = told(&[("w", write, refused)]);
             assert!(!text.contains("Files changed:"), "{text}");
-            assert_eq!(acts, [format!("w(tide.md) → not run: {refused}")]);
+            assert!(!text.contains("error"), "{text}");
+            assert_eq!(acts, [format!("w(tide.md) → {verb}: {refused}")]);
+        }
+    }
+
+    #[test]
+    fn what_a_source_states_of_a_call_stands_before_its_words() {
+        let (file, log) = (r#"{"path":"tide.log"}"#, "Error: the tide is out\nfatal: no water");
+        let cargo = sh("cargo build");
+        let broken = "   Compiling a v0.1.0\nerror[E0308]: mismatched types";
+        for (tool, arguments, result, stated, expected) in [
+            ("look", file, log, CallOutcome::Done, Class::Done),
+            ("look", file, log, CallOutcome::Unstated, Class::Failed),
+            ("look", file, "high water", CallOutcome::Denied, Class::Denied),
+            ("look", file, "", CallOutcome::Cancelled, Class::Cancelled),
+            ("look", file, "Cancelled: berth 7", CallOutcome::Done, Class::Done),
+            ("look", file, "The user doesn't want this.", CallOutcome::Failed, Class::Denied),
+            // The last program of a pipe went well.
+            ("bash", &*cargo, broken, CallOutcome::Done, Class::Failed),
+        ] {
+            let mut ledger = Ledger::new();
+            ledger.sees_call(FrameSeq::new(1));
+            ledger.call(FrameSeq::new(1), None, tool, action::read(tool, arguments), None);
+            ledger.result(FrameSeq::new(2), None, (result, stated), None);
+            assert_eq!(ledger.open_error().is_some(), expected == Class::Failed, "{result}");
+            assert_eq!(ledger.files().count() > 0, !expected.is_failure() && tool == "look");
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) enum Happened {
     /// A call was made, which has a number.
     Called { call: usize, tool: String, files: Vec<(Touched, String)> },
     /// What became of the call with this number. Of one that goes on several answers come.
-    Answered { call: usize, is_failed: bool },
+    Answered { call: usize, class: Class },
 }
 
 /// What happened, in order.
@@ -101,14 +101,13 @@ impl Chronicle {
 
     /// Notes what came of a call.
     pub(super) fn result(&mut self, place: usize, text: &str, class: Class, ids: &[String]) {
-        let is_failed = class == Class::Failed;
         if let Some((_, happened)) = &mut self.as_it_came {
-            return happened.push(Happened::Answered { call: place, is_failed });
+            return happened.push(Happened::Answered { call: place, class });
         }
         if let Some(act) = self.calls.get_mut(place) {
             act.take_outcome(text, class, ids);
         }
-        self.decisions.result_comes(is_failed);
+        self.decisions.result_comes(class.is_failure());
     }
 
     /// Notes the names that the newest messages use: calls about them are told before others.

@@ -47,7 +47,7 @@ impl Ledger {
         } else if facet.is_result() {
             let mut text = String::new();
             gather(facet, &mut text);
-            return self.result(at, facet.call_id(), (&text, facet.is_failed()), chronicle);
+            return self.result(at, facet.call_id(), (&text, facet.outcome()), chronicle);
         } else if is_words(facet) {
             self.read_words(&facet.content, &frame.source, at, chronicle.as_deref_mut());
         }

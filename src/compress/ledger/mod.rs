@@ -63,7 +63,7 @@ pub(super) use filling::{Filling, Form, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
 pub(crate) use open_call::Touched;
-pub(crate) use outcome::is_failure;
+pub(crate) use outcome::Class;
 pub(crate) use own_words::OwnWords;
 pub(super) use rule::is_said;
 pub(crate) use rule::rules;

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 
 use crate::{
-    id::FacetId,
+    compress::Passage,
     snapshot::{ChunkRef, PartRef},
+    veil::CallOutcome,
 };
 
 /// A result, as far as its chunks were read: a long one is several, and what is inside of it has
@@ -21,9 +22,11 @@ impl<'a> OpenResult<'a> {
         Self { id, facet, start, text: Cow::Borrowed(chunk.content()) }
     }
 
-    /// Whether it is one of these facets.
-    pub(super) fn is_among(&self, facets: &[FacetId]) -> bool {
-        facets.iter().any(|facet| self.facet == Some(facet.as_str()))
+    /// What the source states of it.
+    pub(super) fn stated(&self, passage: &Passage) -> CallOutcome {
+        let mut stated = passage.outcomes.iter();
+        let own = stated.find(|(facet, _)| self.facet == Some(facet.as_str()));
+        own.map(|(_, outcome)| *outcome).unwrap_or_default()
     }
 
     /// Whether a chunk after those that were taken belongs to it too.

@@ -1,12 +1,14 @@
 //! What came of a call, by the shape of its result: whether it failed, and with what words.
 
 use super::{
+    calls::is_shell,
     envelope::{plain_lines, status_of, tells_error, unwrapped},
     sentence::holds,
 };
 use crate::{
     json::{self, Value},
-    text::flat,
+    text::{flat, lower_head},
+    veil::CallOutcome,
 };
 
 /// What of a failed result is remembered, in bytes.
@@ -75,11 +77,15 @@ const TELLING: [&str; 25] = [
     "wrong",
 ];
 
-/// What became of a call, as far as its last result tells.
+/// What became of a call, as far as its source and its last result tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Class {
+pub(crate) enum Class {
     Done,
     Failed,
+    /// The call was not understood, and so not run.
+    NotRun,
+    Cancelled,
+    Denied,
     /// It goes on, and a later call asks for the rest.
     Running,
 }
@@ -89,40 +95,55 @@ pub(super) fn is_silent(text: &str) -> bool {
     status_of(text) == Some(1) && plain_lines(text).next().is_none()
 }
 
-/// What a result says whose call nobody ran, in lower case.
-const REFUSALS: [&str; 10] = [
-    "cancelled",
-    "canceled",
-    "operation cancelled",
-    "operation canceled",
-    "the user doesn't want",
-    "the user does not want",
-    "user rejected",
-    "rejected by user",
-    "interrupted by user",
-    "request interrupted",
-];
+impl Class {
+    /// What became of a call with this result. What the source states stands before words, but for a
+    /// statement that all went well: of a shell the last program makes it. It does where the words
+    /// are those of a file, which `reader`, the tool of a call that only reads files, shows.
+    pub(crate) fn of(stated: CallOutcome, text: &str, reader: Option<&str>) -> Self {
+        let is_done = stated == CallOutcome::Done || status_of(text) == Some(0);
+        let words = if is_done { stated } else { CallOutcome::of_words(unwrapped(text)) };
+        match stated.max(words) {
+            CallOutcome::Denied => Self::Denied,
+            CallOutcome::Cancelled => Self::Cancelled,
+            CallOutcome::Done if reader.is_some_and(|tool| !is_shell(tool)) => Self::Done,
+            _ if status_of(text).is_none() && asks_for_another(text) => Self::NotRun,
+            CallOutcome::Failed => Self::Failed,
+            _ if is_failure(text) => Self::Failed,
+            _ => Self::Done,
+        }
+    }
 
-/// Whether a result says that the call was refused or cancelled, and so not run.
-pub(super) fn is_refused(text: &str) -> bool {
-    let text = unwrapped(text).trim_start_matches(|c: char| !c.is_alphanumeric());
-    let head: String = text.chars().take(64).flat_map(char::to_lowercase).collect();
-    REFUSALS.iter().any(|start| head.starts_with(start)) || asks_for_another(&head)
+    /// Whether the call did not do what it was to do.
+    pub(crate) fn is_failure(self) -> bool {
+        self.verb().is_some()
+    }
+
+    /// What is said of a call that did not do what it was to do.
+    pub(crate) fn verb(self) -> Option<&'static str> {
+        match self {
+            Self::Done | Self::Running => None,
+            Self::Failed => Some("failed"),
+            Self::NotRun => Some("not run"),
+            Self::Cancelled => Some("cancelled"),
+            Self::Denied => Some("denied"),
+        }
+    }
 }
 
 /// Whether a text asks for the call in another form: `Please provide exactly one action`.
-fn asks_for_another(head: &str) -> bool {
+fn asks_for_another(text: &str) -> bool {
+    let head = lower_head(unwrapped(text).trim_start_matches(|c: char| !c.is_alphanumeric()), 64);
     head.starts_with("please ")
         && (head.contains("provide") || head.contains("use ") || head.contains("format"))
         && ["exactly", "valid", "format", "instead"].iter().any(|word| head.contains(word))
 }
 
 /// Whether a result says that its call failed.
-pub(crate) fn is_failure(text: &str) -> bool {
+pub(super) fn is_failure(text: &str) -> bool {
     if let Some(status) = status_of(text) {
         return status != 0;
     }
-    if tells_error(text) || is_refused(text) {
+    if tells_error(text) {
         return true;
     }
     let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split_once('>'));
@@ -133,7 +154,7 @@ pub(crate) fn is_failure(text: &str) -> bool {
     if text.trim_start().starts_with('{') && text.len() <= LONGEST_JSON {
         return is_json_failure(text);
     }
-    let head: String = text.trim_start().chars().take(80).flat_map(char::to_lowercase).collect();
+    let head = lower_head(text.trim_start(), 80);
     FAILURES.iter().any(|start| head.starts_with(start))
         || error_name(&head)
         || has_traceback(text)
@@ -216,7 +237,7 @@ fn error_name(head: &str) -> bool {
 
 /// Whether a line begins with the name of an error.
 pub(super) fn is_error_line(line: &str) -> bool {
-    let head: String = line.trim_start().chars().take(60).flat_map(char::to_lowercase).collect();
+    let head = lower_head(line.trim_start(), 60);
     error_name(&head) || head.starts_with("fatal:") || head.starts_with("e  ")
 }
 

@@ -23,7 +23,7 @@ use crate::{
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
     text::flat,
-    veil::Source,
+    veil::{CallOutcome, Source},
 };
 
 /// So many rules are remembered; of more the oldest are forgotten.
@@ -277,8 +277,7 @@ impl Ledger {
                 continue;
             }
             if let Some(result) = open.take() {
-                let failed = result.is_among(&passage.failed);
-                let said = (&*result.text, failed);
+                let said = (&*result.text, result.stated(passage));
                 self.result(passage.from, result.id, said, chronicle.as_deref_mut());
             }
             let text = chunk.content();
@@ -302,8 +301,8 @@ impl Ledger {
             }
         }
         if let Some(result) = open {
-            let failed = result.is_among(&passage.failed);
-            self.result(passage.from, result.id, (&*result.text, failed), chronicle);
+            let said = (&*result.text, result.stated(passage));
+            self.result(passage.from, result.id, said, chronicle);
         }
     }
 
@@ -430,7 +429,7 @@ impl Ledger {
         mut chronicle: Option<&mut Chronicle>,
     ) {
         self.begin_command(chronicle.as_deref_mut());
-        self.result(frame, None, (text, false), chronicle);
+        self.result(frame, None, (text, CallOutcome::Unstated), chronicle);
     }
 
     /// Notes the rules of a text. A rule about the same replaces an earlier one, and so does a

@@ -3,11 +3,11 @@
 
 use super::{
     envelope::is_prompt,
-    outcome::{is_error_line, is_failure},
+    outcome::{Class, is_error_line},
     own_words::OwnWords,
     speaker::{Speaker, is_of_program},
 };
-use crate::id::Role;
+use crate::{id::Role, veil::CallOutcome};
 
 /// Who speaks in a history, text by text. That commands stand in the agent's text is known once
 /// a program has answered one: before that a block of code may be anything.
@@ -179,7 +179,7 @@ fn is_signed(text: &str) -> bool {
 
 /// Whether a text reads like what a program prints, and not like what somebody writes.
 fn is_output(text: &str) -> bool {
-    if is_signed(text) || is_failure(text) {
+    if is_signed(text) || Class::of(CallOutcome::Unstated, text, None).is_failure() {
         return true;
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -11,8 +11,8 @@ use crate::{
     json::{self, Fields, Object, Value},
     snapshot::SealedSegment,
     veil::{
-        ContentForm, Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media, PartContent,
-        Source,
+        CallOutcome, ContentForm, Facet, FacetChange, FacetOp, FacetPart, Frame, Imported, Media,
+        PartContent, Source,
     },
 };
 
@@ -225,7 +225,7 @@ impl<'b> Decoder<'b> {
             2 => PartContent::Result {
                 answers: self.bytes.maybe()?.map(Box::from),
                 tool: self.bytes.maybe()?.map(Box::from),
-                failed: self.bytes.byte()? != 0,
+                outcome: *CallOutcome::ALL.get(usize::from(self.bytes.byte()?))?,
             },
             3 => PartContent::Reasoning,
             4 => PartContent::Image(self.media()?),

@@ -268,10 +268,10 @@ impl<'f> Encoder<'f> {
                 }
                 self.parameters(parameters.as_ref(), arguments, chunk);
             }
-            PartContent::Result { answers, tool, failed } => {
+            PartContent::Result { answers, tool, outcome } => {
                 self.out.maybe(answers.as_deref());
                 self.out.maybe(tool.as_deref());
-                self.out.byte(u8::from(*failed));
+                self.out.byte(*outcome as u8);
             }
             PartContent::ToolDefinition { name } => self.out.text(name),
             _ => {}

@@ -229,7 +229,7 @@ fn read(text: &str, facet: &Facet) -> Outcome<Response> {
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(if facet.is_failed() { response.failed() } else { response })
+    Ok(if facet.outcome().is_failure() { response.failed() } else { response })
 }
 
 /// A document of responses: each is the answer to a turn of its own.

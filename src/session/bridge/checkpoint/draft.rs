@@ -10,7 +10,7 @@ use crate::{
         Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
         table,
     },
-    compress::{Chronicle, Happened, Ledger, Passage},
+    compress::{Chronicle, Class, Happened, Ledger, Passage},
     id::FrameSeq,
     tokens::TokenCounter,
     veil::Frame,
@@ -124,6 +124,8 @@ struct Step {
     frame: FrameSeq,
     calls: u64,
     failed: u64,
+    /// Those that were denied, cancelled or not understood.
+    not_run: u64,
     is_answered: bool,
 }
 
@@ -176,9 +178,16 @@ impl Draft {
         match event {
             Happened::Asked(text) => {
                 let request = text.chars().take(4 * SHOWN).collect::<String>();
-                let (shown, calls, failed) = (sentence(&request, STEP), 0, 0);
+                let (shown, calls, failed, not_run) = (sentence(&request, STEP), 0, 0, 0);
                 let is_answered = false;
-                self.steps.push(Step { request: shown, frame, calls, failed, is_answered });
+                self.steps.push(Step {
+                    request: shown,
+                    frame,
+                    calls,
+                    failed,
+                    not_run,
+                    is_answered,
+                });
                 self.first_request.get_or_insert_with(|| request.clone());
                 if self.last_request.is_none() || !is_thanks(&request) {
                     self.last_request = Some(request);
@@ -201,10 +210,12 @@ impl Draft {
                     self.touched.push(file, &tool, frame, step, call);
                 }
             }
-            Happened::Answered { call, is_failed } => {
-                self.touched.settle(call, is_failed);
-                if let Some(step) = self.steps.last_mut().filter(|_| is_failed) {
-                    step.failed += 1;
+            Happened::Answered { call, class } => {
+                self.touched.settle(call, class.is_failure());
+                if let Some(step) = self.steps.last_mut().filter(|_| class.is_failure()) {
+                    let count =
+                        if class == Class::Failed { &mut step.failed } else { &mut step.not_run };
+                    *count += 1;
                 }
             }
         }
@@ -314,9 +325,9 @@ impl Draft {
             if written > 0 {
                 did.push(count(written as u64, "file"));
             }
-            if step.failed > 0 {
-                did.push(format!("{} failed", step.failed));
-            }
+            let ends = [(step.failed, "failed"), (step.not_run, "denied or cancelled")];
+            let ends = ends.iter().filter(|(count, _)| *count > 0);
+            did.extend(ends.map(|(count, what)| format!("{count} {what}")));
             let state = if index < last || step.is_answered { "Complete" } else { "Open" };
             format!("- Frame {}: {} → {} → {state}", step.frame, step.request, did.join(", "))
         }))
