@@ -17,6 +17,8 @@ name_type! {
     FacetType {
         /// Something that happened or was said to the agent.
         EVENT = "event",
+        /// What a program says in the user's place.
+        NOTICE = "notice",
         /// What the agent said.
         SPEECH = "speech",
         /// What the agent thought.
@@ -51,6 +53,8 @@ name_type! {
         FORMATTING = "formatting",
         /// Text of an event.
         EVENT = "event",
+        /// Text of a notice.
+        NOTICE = "notice",
         /// Text of a speech.
         SPEECH = "speech",
         /// Text of a thought.

@@ -120,11 +120,11 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
     Ok(draft)
 }
 
-/// Whether a command that waited was the user's: others come from agents and tasks.
-fn is_users(attachment: &Object) -> bool {
-    let origin = attachment.get("origin").and_then(|origin| origin.str_at("kind"));
-    let is_meta = attachment.get("isMeta").and_then(Value::as_bool) == Some(true);
-    !is_meta && origin.is_none_or(|kind| kind == "human")
+/// Whether a message, or a command that waited, was the user's: others come from agents and tasks.
+pub(super) fn is_users(record: &Object) -> bool {
+    let origin = record.get("origin").and_then(|origin| origin.str_at("kind"));
+    let is_meta = record.get("isMeta").and_then(Value::as_bool) == Some(true);
+    !is_meta && origin.is_none_or(|kind| matches!(kind, "human" | "user" | "cli"))
 }
 
 fn text_at<'o>(object: &'o Object, keys: &[&str]) -> Option<&'o str> {

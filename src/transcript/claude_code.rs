@@ -142,7 +142,8 @@ impl ClaudeCodeReader {
             _ => Role::Prompt,
         };
         // What the harness says in the user's place is none of the user's words.
-        if matches!(role, Role::Other) {
+        let is_in_place = matches!(role, Role::Prompt | Role::Other);
+        if is_in_place && !(attachments::is_users(&record) && !is_of_harness(&draft)) {
             draft.source = Source::Environment;
         }
         let part = match (id, &role) {
@@ -290,6 +291,29 @@ impl ClaudeCodeReader {
         let draft = FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) };
         self.joining.take(session, draft, Part::Whole, sink);
     }
+}
+
+/// What the harness writes in the user's place, from end to end.
+const OF_HARNESS: [(&str, &str); 7] = [
+    ("<system-reminder>", "</system-reminder>"),
+    ("<local-command-caveat>", "</local-command-caveat>"),
+    ("<local-command-stdout>", "</local-command-stdout>"),
+    ("<local-command-stderr>", "</local-command-stderr>"),
+    ("<bash-stdout>", "</bash-stderr>"),
+    ("<task-notification>", "</task-notification>"),
+    ("[Request interrupted by user", "]"),
+];
+
+/// Whether a message holds nothing but what the harness writes.
+fn is_of_harness(draft: &FrameDraft) -> bool {
+    let is_whole = |facet: &Facet| {
+        let text = facet.content.trim();
+        OF_HARNESS.iter().any(|(start, end)| {
+            let inside = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
+            inside.is_some_and(|inside| !inside.contains(end))
+        })
+    };
+    !draft.facets.is_empty() && draft.facets.iter().all(is_whole)
 }
 
 /// What a record is in the tree of records.

@@ -73,7 +73,7 @@ impl CodexReader {
                 }
                 if CodexTurns::may_begin(&draft) {
                     self.answer.give(sink);
-                    self.turns.push(&draft, sink.next_frame());
+                    self.turns.push(&mut draft, sink.next_frame());
                 } else {
                     self.turns.go_on();
                 }

@@ -45,8 +45,9 @@ impl CodexTurns {
         is_agents || draft.is_message && matches!(draft.source, Source::User | Source::System)
     }
 
-    /// Takes an item with which a turn [may begin](Self::may_begin).
-    pub(super) fn push(&mut self, draft: &FrameDraft, frame: u64) {
+    /// Takes an item with which a turn [may begin](Self::may_begin). Of what the harness alone says in
+    /// the name of the user it notes that the user does not.
+    pub(super) fn push(&mut self, draft: &mut FrameDraft, frame: u64) {
         let begins = |facet: &Facet, prefixes: &[&str]| {
             let text = facet.content.trim_start();
             let is_there = |prefix: &&str| {
@@ -67,6 +68,10 @@ impl CodexTurns {
         };
         if is_context {
             self.lead.get_or_insert(frame);
+            let is_whole = draft.facets.iter().all(|facet| begins(facet, &CONTEXT_OF_USER));
+            if draft.source == Source::User && is_whole {
+                draft.source = Source::Environment;
+            }
             return;
         }
         // What stands before the first turn of all stays.

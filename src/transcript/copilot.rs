@@ -90,6 +90,12 @@ impl super::Decoder for CopilotReader {
             return sink.unknown(line, "an event without an object `data`", event.into());
         };
         let source = match kind.as_str() {
+            // Skills and agents say by their name that the user does not speak.
+            "user.message"
+                if data.get("source").and_then(Value::as_str).is_some_and(|of| of != "user") =>
+            {
+                Source::Environment
+            }
             "user.message" => Source::User,
             "system.message" => Source::System,
             "tool.execution_complete" => Source::Environment,

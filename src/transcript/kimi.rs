@@ -201,8 +201,12 @@ impl KimiReader {
             Some(Value::Object(message))
                 if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
             {
-                self.context.push(sink.next_frame(), Entry::of(&message));
+                let entry = Entry::of(&message);
                 let mut draft = message_of(message, line);
+                if draft.source == Source::User && entry.is_of_program() {
+                    draft.source = Source::Environment;
+                }
+                self.context.push(sink.next_frame(), entry);
                 let id = draft.payload.get("id").and_then(Value::as_str).map(str::to_owned);
                 (draft.timestamp, draft.uuid) = (time, id);
                 sink.push(draft);

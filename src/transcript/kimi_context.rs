@@ -40,6 +40,11 @@ enum Kind {
 }
 
 impl Entry {
+    /// Whether it is what the program says in the user's place.
+    pub(super) fn is_of_program(&self) -> bool {
+        self.kind != Kind::Prompt
+    }
+
     /// The entry of a message that was appended.
     pub(super) fn of(message: &Object) -> Self {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);

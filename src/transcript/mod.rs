@@ -81,6 +81,8 @@ mod responses;
 mod sample;
 mod sdk_parts;
 mod sink;
+#[cfg(test)]
+mod speaker_tests;
 mod sse;
 mod starts;
 mod subagents;

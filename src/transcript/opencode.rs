@@ -87,7 +87,13 @@ fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
             ("text" | "reasoning", Value::Object(mut part)) if is_text => {
                 let text = take::text(&mut part, "text").unwrap_or_default();
                 let thinks = kind == "reasoning";
-                let of = if thinks { FacetType::THOUGHT } else { text_type.clone() };
+                // What the client put beside the user's words: files, what agents are told.
+                let is_notice = part.get("synthetic").and_then(Value::as_bool) == Some(true);
+                let of = match (thinks, is_answer) {
+                    (true, _) => FacetType::THOUGHT,
+                    (_, false) if is_notice => FacetType::NOTICE,
+                    _ => text_type.clone(),
+                };
                 draft.facets.push(with_origin(parts::text(of, text), part.into()));
             }
             ("tool", Value::Object(part)) => {
@@ -101,6 +107,10 @@ fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
             }
             (kind, value) => draft.facets.push(parts::opaque(kind, value)),
         }
+    }
+    let is_notice = |facet: &Facet| facet.facet_type == FacetType::NOTICE;
+    if !draft.facets.is_empty() && draft.facets.iter().all(is_notice) {
+        draft.source = Source::Environment;
     }
     sink.push(draft);
     if !results.facets.is_empty() {

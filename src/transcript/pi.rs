@@ -276,7 +276,7 @@ fn message(mut message: Object, line: u64) -> FrameDraft {
         Some("toolResult") => result(message, line),
         Some("bashExecution") => bash(message, line),
         Some("custom" | "hookMessage") => {
-            let mut draft = FrameDraft::message(Source::User, line);
+            let mut draft = FrameDraft::message(Source::Environment, line);
             match message.shift_remove("content") {
                 Some(body) => chat::content(body, &FacetType::EVENT, &mut draft),
                 None => draft.payload.put("form", "absent"),
@@ -318,10 +318,10 @@ fn result(mut message: Object, line: u64) -> FrameDraft {
     draft
 }
 
-/// A command that the user ran, as pi tells the model of it. Where in the text the output stands
-/// is in the facet's origin.
+/// A command that the user ran, as pi tells the model of it: what it printed is none of the user's
+/// words. Where in the text the output stands is in the facet's origin.
 fn bash(mut message: Object, line: u64) -> FrameDraft {
-    let mut draft = FrameDraft::message(Source::User, line);
+    let mut draft = FrameDraft::message(Source::Environment, line);
     let command = message.get("command").and_then(Value::as_str).unwrap_or_default();
     let mut text = format!("Ran `{command}`\n");
     let output = take::text(&mut message, "output").unwrap_or_default();
@@ -393,13 +393,13 @@ p/environment*
     result "f"
     image "[image/png, 3 bytes]"
 p/agent*
-p/user*
+p/environment*
   event "Ran `ls`\n```\na\n\n```\n\nCommand exited with code 2"
 p/environment
   summary "so far"
 p/environment
   event "from a hook"
-p/user*
+p/environment*
   event "told"
 p/environment
   unknown "" {"type":"message","timestamp":"t"}

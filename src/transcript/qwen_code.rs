@@ -125,6 +125,11 @@ impl super::Decoder for QwenCodeReader {
             "user" | "assistant" | "tool_result" => match take::object(&mut record, "message") {
                 Some(of) => {
                     let mut draft = message(of, line);
+                    let provenance = record.get("provenance").and_then(Value::as_str);
+                    let is_users = provenance.is_none_or(|by| by == "real_user");
+                    if draft.source == Source::User && !is_users {
+                        draft.source = Source::Environment;
+                    }
                     if kind == "tool_result" {
                         (draft.source, draft.is_message) = (Source::Environment, false);
                         // What people were shown of the result is not kept twice.

@@ -1,6 +1,6 @@
 //! Frames as the veil has them: where things stand in what was never rendered.
 
-use super::{Chronicle, Ledger, action, plan::Status};
+use super::{Chronicle, Ledger, action, plan::Status, speaker::is_of_program};
 use crate::{
     id::{FacetType, FrameSeq, Role},
     veil::{Facet, Frame, Source},
@@ -69,6 +69,14 @@ impl Ledger {
             Source::User => self.says(at, Role::User, text, chronicle),
             Source::Environment | Source::Other(_) => self.hears_world(at, text, chronicle),
         }
+    }
+
+    /// What the user says in a frame, past what programs put before it: the first text that is the
+    /// user's. O(text).
+    pub fn words_in(frame: &Frame) -> Option<&str> {
+        let is_users = frame.source == Source::User;
+        let words = frame.added().filter(|facet| is_users && is_words(facet));
+        words.map(|facet| &*facet.content).find(|text| !is_of_program(text))
     }
 
     /// The steps of the plan that are not done, those in work first, with the frame of the plan.

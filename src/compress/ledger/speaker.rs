@@ -60,9 +60,12 @@ const BEGINNINGS: [&str; 21] = [
     "[system",
 ];
 
-/// Whether a chunk of this type may be somebody's words: states and summaries are none.
+/// Whether a chunk of this type may be somebody's words: states, summaries and what a reader knows for a notice are none.
 pub(in crate::compress) fn may_be_words(chunk_type: Option<&str>) -> bool {
-    !matches!(chunk_type, Some("state" | "summary" | "ambient" | "formatting" | "unknown"))
+    !matches!(
+        chunk_type,
+        Some("state" | "summary" | "notice" | "ambient" | "formatting" | "unknown")
+    )
 }
 
 /// Whether a program said a text in the user's place: it begins with one of its tags, or as

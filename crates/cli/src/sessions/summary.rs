@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use afterimage::{
     bill::Bill,
+    compress::Ledger,
     json::{Fields, Object, Value},
     request::ReportedExchange,
     session::{RecordedRequests, Viewer},
     transcript::{Currency, Money, Usage},
-    veil::{FacetChange, Frame, Source as Speaker},
+    veil::{Frame, Source as Speaker},
 };
 
 use crate::when::written;
@@ -87,6 +88,8 @@ pub(super) struct FirstMessage {
     line: Option<u64>,
     uuid: Option<String>,
     pub(super) text: String,
+    /// Whether a program says it in the user's place. Not written.
+    of_program: bool,
 }
 
 impl Summary {
@@ -164,30 +167,19 @@ impl Summary {
         self.ended = Some(self.ended.map_or(at, |before| before.max(at)));
     }
 
-    /// Takes what a user says first, be it nothing but what a program puts before it.
+    /// Takes what the user says first, be it nothing but what a program puts before it.
     fn note_words(&mut self, frame: &Frame) {
-        let is_known = self.first.as_ref().is_some_and(|first| !is_preamble(&first.text));
-        if is_known || frame.source != Speaker::User {
+        if self.first.as_ref().is_some_and(|first| !first.of_program) {
             return;
         }
-        let texts = frame.ops.iter().filter_map(|op| match &op.change {
-            FacetChange::Add(facet) if !facet.is_result() => {
-                Some(first_words(&facet.content, FIRST_WORDS))
-            }
-            _ => None,
-        });
-        let mut texts = texts.filter(|text| !text.is_empty());
-        let Some(text) = texts.next() else { return };
-        let text = if is_preamble(&text) {
-            texts.find(|text| !is_preamble(text)).unwrap_or(text)
-        } else {
-            text
-        };
-        if self.first.is_none() || !is_preamble(&text) {
-            let line = frame.imported.as_ref().map(|imported| imported.line);
-            self.first =
-                Some(FirstMessage { line, uuid: frame.uuid.as_deref().map(str::to_owned), text });
-        }
+        let words = Ledger::words_in(frame);
+        let said = || frame.added().find(|of| !of.is_result() && !of.content.trim().is_empty());
+        let is_new = self.first.is_none() && frame.source == Speaker::User;
+        let text = words.or_else(|| is_new.then(said).flatten().map(|facet| &*facet.content));
+        let Some(text) = text.map(|text| first_words(text, FIRST_WORDS)) else { return };
+        let (line, of_program) = (frame.imported.as_ref().map(|of| of.line), words.is_none());
+        let uuid = frame.uuid.as_deref().map(str::to_owned);
+        self.first = Some(FirstMessage { line, uuid, text, of_program });
     }
 
     fn price(&mut self, bill: &Bill<'_>) {
@@ -305,6 +297,7 @@ impl Summary {
                 line: fields.u64("line")?,
                 uuid: fields.string("uuid")?,
                 text: fields.string("text")?.unwrap_or_default(),
+                of_program: false,
             })
         })?;
         let models = fields.array("models")?.unwrap_or_default().into_iter().map(|value| {
@@ -346,11 +339,6 @@ impl Summary {
             prices_of: fields.string("pricesOf")?.unwrap_or_default(),
         })
     }
-}
-
-/// What programs put before the first words of a user.
-fn is_preamble(text: &str) -> bool {
-    text.starts_with('<') || text.starts_with("# AGENTS.md") || text.starts_with("Caveat:")
 }
 
 /// The wire form of an amount, read back.
