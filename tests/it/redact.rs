@@ -516,6 +516,10 @@ fn what_stands_beside_a_password_tells_it() {
         (token, &format!("set -x API_TOKEN {token}")),
         ("swordfish", "keytool -storepass swordfish -alias a"),
         ("swordfish", "htpasswd -b .htpasswd ada swordfish"),
+        ("swordfish", "htpasswd -cb users ada swordfish"),
+        ("swordfish", "htpasswd -B -b -C 10 users ada swordfish"),
+        ("swordfish", "htpasswd -nbB ada swordfish"),
+        ("swordfish", "htpasswd -n -b ada swordfish"),
         ("swordfish", "echo swordfish | docker login -u ada --password-stdin"),
         (token, &format!("https://discord.com/api/webhooks/123456789012345678/{token}")),
         (
