@@ -143,7 +143,7 @@ impl ClaudeCodeReader {
         };
         // What the harness says in the user's place is none of the user's words.
         let is_in_place = matches!(role, Role::Prompt | Role::Other);
-        if is_in_place && !(attachments::is_users(&record) && !is_of_harness(&draft)) {
+        if is_in_place && (!attachments::is_users(&record) || is_of_harness(&draft)) {
             draft.source = Source::Environment;
         }
         let part = match (id, &role) {

@@ -211,7 +211,7 @@ fn call(value: Value, calls: &mut Vec<Facet>, results: &mut Vec<Facet>) {
         None | Some(Value::Null) => {}
         Some(Value::Array(list)) if list.is_empty() => {}
         Some(Value::String(text)) => {
-            results.push(parts::result(id, name, &*text, stated.said_as(&text)))
+            results.push(parts::result(id, name, &*text, stated.said_as(&text)));
         }
         Some(other) => results.push(outcome(parts::result(id, name, "", stated), other)),
     }

@@ -1,14 +1,17 @@
 //! What the readers state of calls.
 
 use super::Transcript;
-use crate::veil::CallOutcome::{self, Cancelled, Denied, Done, Failed, Unstated};
+use crate::veil::{
+    CallOutcome::{self, Cancelled, Denied, Done, Failed, Unstated},
+    Facet, Frame,
+};
 
 /// What the reader of a transcript states of each result.
 fn outcomes(input: &str) -> Vec<CallOutcome> {
     let records = Transcript::new(input.as_bytes()).unwrap();
     let frames: Vec<_> = records.map(|record| record.unwrap().frame).collect();
-    let results = frames.iter().flat_map(|frame| frame.added());
-    results.filter(|facet| facet.is_result()).map(|facet| facet.outcome()).collect()
+    let results = frames.iter().flat_map(Frame::added);
+    results.filter(|facet| facet.is_result()).map(Facet::outcome).collect()
 }
 
 #[track_caller]
