@@ -128,6 +128,19 @@ impl Redactor {
         let (mut shown, spelt) = rules.reading.views(text);
         shown.is_cut = is_cut;
         let mut matches = rules.matches(&shown);
+        let written_out = spelt.as_ref().map_or_else(Vec::new, |view| rules.matches(view));
+        if let Some(view) = &spelt {
+            // A token that goes on behind a sign that is written out.
+            matches.retain(|(of, _)| {
+                let of = shown.range(of.clone());
+                !written_out.iter().any(|(longer, rule)| {
+                    let longer = view.range(longer.clone());
+                    rules.rules.get(*rule).is_some_and(|rule| rule.is_token)
+                        && longer.start == of.start
+                        && longer.end > of.end
+                })
+            });
+        }
         let unwrapped = rules.reading.unwrapped(text);
         let mut found = unwrapped.map_or_else(Vec::new, |view| {
             let ranges = matches.iter().map(|(of, _)| shown.range(of.clone())).collect::<Vec<_>>();
@@ -138,7 +151,7 @@ impl Redactor {
         found.extend(self.replacements(&shown, matches, place));
         found.sort_by_key(|(range, _)| range.start);
         if let Some(view) = &spelt {
-            let others = rules.matches(view).into_iter();
+            let others = written_out.into_iter();
             let others =
                 others.filter(|(of, _)| is_free(&found, &view.range(of.clone()))).collect();
             found.extend(self.replacements(view, others, place));

@@ -18,23 +18,29 @@ const HIDDEN: &str = concat!(
     r"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$"
 );
 
-/// Signs that separate or quote, written out.
+/// Signs that separate or quote, written out, and those that Markdown and TeX escape.
 const SPELT: &str = concat!(
     r"(?:%(?:25)*|\\+(?:u00|x))(?:0[9AaDd]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Db-d]|7[B-Db-d])",
-    r"|&(?:quot|apos|lt|gt|amp|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});|\\+/|=3[Dd]"
+    r"|&(?:quot|apos|lt|gt|amp|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});|\\+[/_-]|=3[Dd]"
 );
 
-/// What is written out in any way, at the end of what stands before a token.
+/// What is written out in any way, at the end of what stands before a token, and a colour code that
+/// lost its first byte.
 const ESCAPE: &str = concat!(
     r"(?:(?:%(?:25)*|=|\\+x)[0-9A-Fa-f]{2}|\\+(?:[abefnrtv0]|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}",
-    r"|U[0-9A-Fa-f]{8}|[0-7]{3}))$"
+    r"|U[0-9A-Fa-f]{8}|[0-7]{3})|\[[0-9;]{0,12}[mK])$"
 );
 
-/// Where a line may have been wrapped within a word, with what quotes the next one.
-const WRAP: &str = r"(?:\\|=)?\r?\n[ \t]*(?:[>|+#*│]|//)?[ \t]*";
+/// Where a line may have been wrapped within a word, with what frames, numbers or quotes the lines, and
+/// where code joins two parts of a word.
+const WRAP: &str = concat!(
+    r"[ \t]*[│┃]?[ \t]*(?:\\|=|-)?\r?\n",
+    r"(?:-|[ \t]*(?:[0-9]{1,6}(?:→|\t))?[ \t]*(?:[>|+#*│┃]|//)?[ \t]*)",
+    r#"|\\*["'`][ \t]*[+.&]?[ \t]*(?:\\?\r?\n[ \t]*[+.&]?[ \t]*)?\\*["'`]"#
+);
 
 /// So much of a word stands before such a place, and behind it.
-const WRAPPED: (usize, usize) = (6, 2);
+const WRAPPED: (usize, usize) = (6, 1);
 
 /// Letters of base64 in a row.
 const RUN: &str = r"[A-Za-z0-9+/=]{16,}";
@@ -143,7 +149,9 @@ fn sign(written: &str) -> char {
         "lt" => '<',
         "gt" => '>',
         "amp" => '&',
-        slash if slash.ends_with('/') => '/',
+        escaped if escaped.starts_with('\\') && escaped.ends_with(['/', '_', '-']) => {
+            escaped.chars().next_back().unwrap_or(' ')
+        }
         decimal if decimal.starts_with('#') && !decimal.starts_with("#x") => {
             number(decimal.trim_start_matches('#'), 10)
         }

@@ -132,6 +132,16 @@ pub fn issued(letters: &mut Letters) -> Vec<String> {
         "pat a14 =. h64",
         "SK h32",
         "rubygems_ h48",
+        "LTAI5t a18",
+        "ATBB a32",
+        "napi_ a64",
+        "apify_api_ a36",
+        "sl.u. u139 =a",
+        "ATTA h72",
+        "y0_AgAAAA u49 =a",
+        "pa- u42 =a",
+        "t-g1 a38",
+        "access_token$production$ h16 =$ h32",
         "a14 =.atlasv1. u66 =a",
         "a3 =8Q~ a34",
         "h32 =-us14",
@@ -160,7 +170,7 @@ pub fn issued(letters: &mut Letters) -> Vec<String> {
 }
 
 /// What a key stands in, `{}` being its place.
-pub const SURROUNDINGS: [&str; 40] = [
+pub const SURROUNDINGS: [&str; 43] = [
     "{}",
     "\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K",
     "a:\u{1b}[31m{}\u{1b}[0m b",
@@ -201,10 +211,13 @@ pub const SURROUNDINGS: [&str; 40] = [
     "|{}|",
     "**{}**",
     "\u{7}{}\0",
+    "[31m{}[0m",
+    "...{}...",
+    "use {}...",
 ];
 
-/// What may stand inside of a key, where nobody sees it.
-pub const HIDDEN: [&str; 10] = [
+/// What may stand inside of a key: what nobody sees, what joins literals, and where lines are wrapped.
+pub const HIDDEN: [&str; 20] = [
     "\u{200b}",
     "\u{feff}",
     "\u{2060}",
@@ -215,6 +228,16 @@ pub const HIDDEN: [&str; 10] = [
     "\u{8}",
     "\\x1b[31m",
     "\\u200b",
+    "\" + \"",
+    "\"\n     \"",
+    "' +\n  '",
+    "' . '",
+    "`\n  + `",
+    "\n     2→",
+    "     │\n│ ",
+    "\n-",
+    "-\n",
+    "   \n",
 ];
 
 /// How lines of a private key stand in what agents see: what is before each, behind each, and

@@ -442,6 +442,21 @@ fn what_is_hidden_inside_of_a_key_does_not_hide_it() {
 }
 
 #[test]
+fn a_key_whose_signs_are_escaped_is_found() {
+    let mut letters = Letters(14);
+    for key in issued(&mut letters) {
+        for signs in [&['_'][..], &['-'], &['_', '-']] {
+            let escaped = signs
+                .iter()
+                .fold(key.clone(), |key, sign| key.replace(*sign, &format!("\\{sign}")));
+            let kept = kept(&format!("\\texttt{{{escaped}}} is it"));
+            assert!(kept.starts_with("\\texttt{[redacted:") && kept.ends_with("} is it"), "{kept}");
+            assert!(!kept.contains(&escaped[escaped.len() - 8..]), "{escaped}: {kept}");
+        }
+    }
+}
+
+#[test]
 fn a_private_key_is_found_however_its_lines_stand() {
     let mut letters = Letters(13);
     let base64 = format!("{ALNUM}+/");
