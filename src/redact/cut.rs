@@ -169,10 +169,10 @@ impl Redactor {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     pub fn cut_body<'t>(&mut self, text: &'t str, place: &str) -> Cow<'t, str> {
-        if let Some(form) = StreamForm::of(text) {
-            return self.stream(text, form, true, &place);
-        }
-        let found = self.find_any_cut(text, &place);
+        let found = match StreamForm::of(text) {
+            Some(form) => self.find_in_stream(text, form, true, &place),
+            None => self.find_any_cut(text, &place),
+        };
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }
     }
 

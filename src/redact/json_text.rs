@@ -10,7 +10,7 @@ use std::{
 use super::{
     Redactor,
     log_lists::{GatheredReplacements, is_log_list, is_of_log_probabilities},
-    redactor::{Replacement, STEP, short_name},
+    redactor::{Replacement, STEP, replaced, short_name},
     stream::StreamForm,
 };
 use crate::json::{self, Value};
@@ -192,10 +192,9 @@ impl Redactor {
     /// # Ok::<(), afterimage::Error>(())
     /// ```
     pub fn body<'t>(&mut self, text: &'t str, place: &str) -> Cow<'t, str> {
-        match StreamForm::of(text) {
-            Some(form) => self.stream(text, form, false, &place),
-            None => self.at(text, &place),
-        }
+        let Some(form) = StreamForm::of(text) else { return self.at(text, &place) };
+        let found = self.find_in_stream(text, form, false, &place);
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }
     }
 
     /// What of written JSON is to be replaced, in order; `None` where it is no JSON.
@@ -215,8 +214,7 @@ impl Redactor {
             LiteralKind::LogList => found.log_lists.push(literal.range.clone()),
             _ => found.secrets.extend(self.find_in_literal(text, literal, place)),
         })?;
-        let others = self.find_in_written(text, &found.secrets, place);
-        found.secrets.extend(others);
+        self.add_written(text, &mut found.secrets, place);
         Some(found.into_replacements(text))
     }
 

@@ -7,6 +7,8 @@ use super::{
     log_lists::empty_log_lists,
     report::{Redaction, RedactionReport},
     rules::{RedactionRules, Rule, Subset, is_of_name, plain_name},
+    stream::StreamForm,
+    structure::Structure,
     view::View,
 };
 use crate::json::{self, Object, Value};
@@ -109,7 +111,21 @@ impl Redactor {
 
     /// What of a text, which may be JSON, is to be replaced, in order.
     pub(super) fn find_any(&mut self, text: &str, place: &dyn fmt::Display) -> Vec<Replacement> {
-        self.find_in_json(text, place).unwrap_or_else(|| self.find(text, place))
+        let mut found = Vec::new();
+        let mut end = 0;
+        for (range, form) in StreamForm::within(text) {
+            let (before, stream) = (text.get(end..range.start), text.get(range.clone()));
+            let before = self.find(before.unwrap_or_default(), place);
+            found.extend(before.into_iter().map(|(of, to)| (end + of.start..end + of.end, to)));
+            let stream = self.find_in_stream(stream.unwrap_or_default(), form, false, place);
+            let start = range.start;
+            found.extend(stream.into_iter().map(|(of, to)| (start + of.start..start + of.end, to)));
+            end = range.end;
+        }
+        let rest = text.get(end..).unwrap_or_default();
+        let behind = self.find_in_json(rest, place).unwrap_or_else(|| self.find(rest, place));
+        found.extend(behind.into_iter().map(|(of, to)| (end + of.start..end + of.end, to)));
+        found
     }
 
     /// What of a text is to be replaced, in order: what a rule finds, and what was found before and
@@ -165,6 +181,10 @@ impl Redactor {
                 found.push((of, self.unlearnt("", secret, place)));
             }
         }
+        found.sort_by_key(|(range, _)| range.start);
+        let mut encoded = rules.encoded(text);
+        encoded.retain(|(of, _)| is_free(&found, of));
+        found.extend(self.replacements(&View::of(text), encoded, place));
         found.sort_by_key(|(range, _)| range.start);
         found
     }
@@ -279,21 +299,32 @@ impl Redactor {
         }
         // What stands beside a string tells what it is.
         let text = value.to_string();
-        let found = self.find_in_written(&text, &[], place);
+        let mut found = Vec::new();
+        self.add_written(&text, &mut found, place);
         let redacted = json::read(replaced(&text, &found).as_bytes());
         if found.is_empty() { value } else { redacted.unwrap_or(value) }
     }
 
-    /// What rules find in JSON as it is written, where nothing was found.
-    pub(super) fn find_in_written(
+    /// Adds what rules find in JSON as it is written to what was found in its strings, in order. What
+    /// covers something of that takes its place, as a key whose lines are strings.
+    pub(super) fn add_written(
         &mut self,
         text: &str,
-        found: &[Replacement],
+        found: &mut Vec<Replacement>,
         place: &dyn fmt::Display,
-    ) -> Vec<Replacement> {
+    ) {
         let mut others = self.rules.written_matches(text);
-        others.retain(|(of, _)| is_free(found, of));
-        self.replacements(&View::of(text), others, place)
+        let covers = |of: &Range<usize>, range: &Range<usize>| {
+            of.start <= range.start && range.end <= of.end
+        };
+        others.retain(|(of, _)| {
+            let mut inside =
+                found.iter().filter(|(range, _)| range.start < of.end && of.start < range.end);
+            inside.all(|(range, _)| covers(of, range))
+        });
+        found.retain(|(range, _)| !others.iter().any(|(of, _)| covers(of, range)));
+        found.extend(self.replacements(&View::of(text), others, place));
+        found.sort_by_key(|(range, _)| range.start);
     }
 
     fn inner_value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
@@ -348,6 +379,19 @@ impl RedactionRules {
         };
         let sets = self.sets.iter().filter(is_asked);
         apart(sets.flat_map(|set| self.matches_of(view, set)).collect())
+    }
+
+    /// The runs of base64 that stand for a text with a token or a private key, each with its rule.
+    fn encoded(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let held = self.reading.encoded(text).into_iter().filter_map(|(range, held)| {
+            let view = View::of(&held);
+            let mut found = self.sets.iter().flat_map(|set| self.matches_of(&view, set));
+            let is_of_issuer =
+                |rule: &Rule| rule.is_token || matches!(rule.structure, Some(Structure::KeyBegin));
+            let first = found.find(|(_, rule)| self.rules.get(*rule).is_some_and(is_of_issuer));
+            Some((range, first?.1))
+        });
+        held.collect()
     }
 
     /// The tokens that the end of a line cuts in two; `whole` was found in the lines by themselves.
@@ -438,9 +482,12 @@ impl RedactionRules {
         let name =
             name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
         let around = rest.get(whole.start - name..whole.end).unwrap_or_default();
+        // What Helm writes down to see a change is none.
+        let before = rest.get(..whole.start - name).unwrap_or_default();
+        let is_checksum = before.ends_with("checksum/");
         let of = begin + span.start..begin + span.end;
         let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
-        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called;
+        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called && !is_checksum;
         let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
         is_new && is_apart && rule.takes(rest, around, secret, is_quoted)
     }
@@ -481,7 +528,8 @@ fn is_in_quotes(before: &str) -> bool {
         || before.ends_with('>') && !before.ends_with("=>") && !before.ends_with("->")
 }
 
-/// Whether a value is a list with options, or a name and its value.
+/// Whether a value is a list with options, a name and its value, a key, or has a member that holds a
+/// few values.
 fn is_of_neighbours(value: &Value) -> bool {
     match value {
         Value::Array(items) => {
@@ -489,7 +537,24 @@ fn is_of_neighbours(value: &Value) -> bool {
                 && items.iter().any(|item| item.as_str().is_some_and(|item| !item.contains(' ')))
                 && items.len() > 1
         }
-        Value::Object(members) => members.contains_key("value") && members.len() <= 8,
+        Value::Object(members) => {
+            let has_value = members.contains_key("value") && members.len() <= 8;
+            has_value
+                || members.contains_key("kty")
+                || members.iter().any(|(_, held)| is_small(held))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is a list or an object of a few texts and numbers.
+fn is_small(value: &Value) -> bool {
+    let is_flat = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
+    match value {
+        Value::Array(items) => (1..=4).contains(&items.len()) && items.iter().all(is_flat),
+        Value::Object(members) => {
+            (1..=4).contains(&members.len()) && members.iter().all(|(_, held)| is_flat(held))
+        }
         _ => false,
     }
 }

@@ -396,7 +396,11 @@ impl Rule {
         let has_sign = || self.entropy < LEAST_OF_TOKEN && inside.contains(is_sign);
         let is_of_signs =
             || has_sign() && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
-        is_quoted || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit()) || is_of_signs()
+        let is_phrase = || self.entropy == 0.0 && is_of_words(secret);
+        is_quoted
+            || is_phrase()
+            || has(char::is_ascii_digit) && has(|c| !c.is_ascii_digit())
+            || is_of_signs()
     }
 
     /// Whether a member of this name holds a secret; `plain` is the name as [`plain_name`] has it.
@@ -431,6 +435,14 @@ impl Allowed {
             by_regex() || by_word()
         }
     }
+}
+
+/// Whether it is a passphrase of at least four words: `tide-lantern-mole-harbour`.
+fn is_of_words(text: &str) -> bool {
+    let is_word = |word: &str| {
+        (3..=12).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    text.split('-').count() >= 4 && text.split('-').all(is_word)
 }
 
 /// Whether it is in passwords more than in code.

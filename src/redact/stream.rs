@@ -1,13 +1,13 @@
 //! Streams: what an answer says is split over many events, or over many lines of JSON.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use super::{
     Redactor,
     json_text::{LiteralKind, decoded, walk},
     log_lists::GatheredReplacements,
     pieces::{Indexes, Parts, PieceForm},
-    redactor::replaced,
+    redactor::Replacement,
 };
 
 /// How a stream is written.
@@ -35,6 +35,44 @@ impl StreamForm {
         // The last line may have broken off.
         let is_stream = lines.all(|line| is_json(std::mem::replace(&mut last, line)));
         is_stream.then_some(Self::Lines)
+    }
+
+    /// The streams that stand in a text, as in what a command printed, in order. O(text).
+    pub(super) fn within(text: &str) -> Vec<(Range<usize>, Self)> {
+        let mut streams: Vec<(Range<usize>, usize, Self)> = Vec::new();
+        if !text.contains("data:") && !text.contains("{\"") {
+            return Vec::new();
+        }
+        let (mut end, mut is_open) = (0, false);
+        for line in text.split_inclusive(['\n', '\r']) {
+            let start = end;
+            end += line.len();
+            let data = line.strip_prefix("data:").map(str::trim_start);
+            let form = match data {
+                Some(data) if is_open || data.starts_with('{') => Some(Self::Events),
+                None if line.starts_with("{\"") && walk(line, |_| {}).is_some() => {
+                    Some(Self::Lines)
+                }
+                _ => None,
+            };
+            match (streams.last_mut().filter(|_| is_open), form) {
+                (Some((range, count, of)), Some(form)) if *of == form => {
+                    range.end = end;
+                    *count += usize::from(data.is_none_or(|data| data.starts_with('{')));
+                }
+                (_, Some(form)) => {
+                    is_open = true;
+                    streams.push((start..end, 1, form));
+                }
+                (_, None) => {
+                    let is_between = ["event:", "id:", "retry:", ":", "data:"];
+                    is_open &= line.trim().is_empty()
+                        || is_between.iter().any(|start| line.starts_with(start));
+                }
+            }
+        }
+        streams.retain(|(_, count, _)| *count > 1);
+        streams.into_iter().map(|(range, _, form)| (range, form)).collect()
     }
 
     /// What a line has of JSON.
@@ -89,13 +127,14 @@ impl StreamForm {
 }
 
 impl Redactor {
-    pub(super) fn stream<'t>(
+    /// What of a stream is to be replaced, in order.
+    pub(super) fn find_in_stream(
         &mut self,
-        text: &'t str,
+        text: &str,
         form: StreamForm,
         is_cut: bool,
         place: &dyn fmt::Display,
-    ) -> Cow<'t, str> {
+    ) -> Vec<Replacement> {
         let mut found = GatheredReplacements::default();
         let mut parts = Parts::default();
         form.each_line(text, |at, data, is_data| {
@@ -129,7 +168,10 @@ impl Redactor {
             });
         });
         self.parts(&parts, is_cut, place, &mut found.secrets);
-        let found = found.into_replacements(text);
-        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, &found)) }
+        let mut found = found.into_replacements(text);
+        if form == StreamForm::Lines && !is_cut {
+            self.add_written(text, &mut found, place);
+        }
+        found
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use regex_automata::{Input, meta::Regex};
 
 use super::expression::{Compiler, compile_all};
@@ -45,6 +46,15 @@ const WRAPPED: (usize, usize) = (6, 1);
 /// Letters of base64 in a row.
 const RUN: &str = r"[A-Za-z0-9+/=]{16,}";
 
+/// What may be base64, in lines or in one.
+const BASE64: &str = concat!(
+    r"(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|\\+n)[ \t]*)+[A-Za-z0-9+/]{2,}={0,2}",
+    r"|[A-Za-z0-9+/]{24,}={0,2}"
+);
+
+/// So many letters of base64 tell whether they stand for text.
+const BEGINNING: usize = 24;
+
 /// An escape is not longer.
 const LONGEST_ESCAPE: usize = 16;
 
@@ -55,6 +65,7 @@ pub(super) struct Reading {
     escape: Regex,
     run: Regex,
     wrap: Regex,
+    base64: Regex,
 }
 
 impl Reading {
@@ -63,9 +74,10 @@ impl Reading {
         let [hidden, spelt] = [HIDDEN, SPELT].map(|of| compiler.compile("signs", of));
         let odd = compile_all(&[&hidden?.text, &spelt?.text])?;
         let escape = compiler.compile("escapes", ESCAPE)?.regex;
-        let [run, wrap] =
-            [("runs", RUN), ("wraps", WRAP)].map(|(of, text)| compiler.compile(of, text));
-        Ok(Self { odd, escape, run: run?.regex, wrap: wrap?.regex })
+        let [run, wrap, base64] = [("runs", RUN), ("wraps", WRAP), ("base64", BASE64)]
+            .map(|(of, text)| compiler.compile(of, text));
+        let [run, wrap, base64] = [run?.regex, wrap?.regex, base64?.regex];
+        Ok(Self { odd, escape, run, wrap, base64 })
     }
 
     /// Letters of base64 in a row that are no word: capitals, small ones and digits.
@@ -78,6 +90,23 @@ impl Reading {
             has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
         };
         runs.filter(is_mixed).collect()
+    }
+
+    /// The runs of base64 that stand for a text, and that text. O(text).
+    pub(super) fn encoded(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        let held = self.base64.find_iter(text).filter_map(|run| {
+            let written = text.get(run.range())?;
+            let begins = written.get(..BEGINNING).and_then(base64_text).is_some();
+            let whole = || {
+                // The last line may be a word that follows.
+                let lines = written.rsplit_once('\n').map(|(lines, _)| lines);
+                [Some(written), lines].into_iter().flatten().find_map(|written| {
+                    Some((run.start()..run.start() + written.len(), base64_text(written)?))
+                })
+            };
+            begins.then(whole).flatten()
+        });
+        held.collect()
     }
 
     /// A text without what is hidden, and as that with what is written out in its place, where
@@ -138,6 +167,23 @@ impl Reading {
         let last = (last..before.len()).find_map(|at| before.get(at..));
         last.is_some_and(|last| self.escape.is_match(last))
     }
+}
+
+/// The text that base64 stands for; `None` where it is no text. Line ends may be written out.
+fn base64_text(written: &str) -> Option<String> {
+    let lines = written.replace("\\n", "\n").replace('\\', "");
+    let digits: String = lines.split_ascii_whitespace().collect();
+    let bytes = STANDARD_NO_PAD.decode(digits.trim_end_matches('=')).ok()?;
+    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x1b');
+    // A beginning may end within a character.
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if written.len() == BEGINNING && error.utf8_error().error_len().is_none() => {
+            String::new()
+        }
+        Err(_) => return None,
+    };
+    text.chars().all(is_text).then_some(text)
 }
 
 /// The sign that is written out.
