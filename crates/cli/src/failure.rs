@@ -164,7 +164,9 @@ fn guess(kind: afterimage::ErrorKind) -> Option<&'static str> {
             Some("a transcript is a JSON document, or JSON by line")
         }
         afterimage::ErrorKind::Damaged => Some(DAMAGED),
-        afterimage::ErrorKind::Version => Some("another version of afterimage has written it"),
+        afterimage::ErrorKind::Version => {
+            Some("this version of afterimage does not know that version of the format")
+        }
         _ => None,
     }
 }

@@ -128,12 +128,18 @@ fn note_counts(args: &Record, wire: &Wire, hints: &[String]) {
         }
         return;
     }
-    note(&format!(
-        "recorded {}, {} of them for a model; `afterimage requests {}` lists those",
-        counted(wire.exchanges(), "exchange"),
-        grouped(wire.exchanges_for_model()),
-        args.output.display()
-    ));
+    let recorded = counted(wire.exchanges(), "exchange");
+    let output = args.output.display();
+    note(&match wire.exchanges_for_model() {
+        0 => format!(
+            "recorded {recorded}, none of them a call of a model that can be read; `afterimage \
+             requests {output}` says what they are"
+        ),
+        listed => format!(
+            "recorded {recorded}, {} of them for a model; `afterimage requests {output}` lists those",
+            grouped(listed)
+        ),
+    });
 }
 
 /// The outcome where there is no recording any more: a failure, unless the command has its own.
