@@ -42,6 +42,9 @@ pub(crate) struct Step {
     pub(super) command: Option<usize>,
     /// The same, if it holds nothing else.
     output_of: Option<usize>,
+    /// Whether the agent may ask for something in its text, which a program answers in the user's
+    /// place.
+    pub(super) may_ask: bool,
     /// Whether it is the user's first message, which is shortened and never replaced.
     pub(crate) is_task: bool,
     standing: Standing,
@@ -77,6 +80,7 @@ impl Step {
             answers,
             command,
             output_of,
+            may_ask: false,
             is_task,
             standing,
         }
@@ -144,6 +148,7 @@ impl Walk {
             let words = self.words.read(index, &frame.source, snapshot);
             let is_first = words.of_user && self.words.first() == Some(index);
             step.is_task = self.keeps_words && is_first;
+            step.may_ask = step.role == Role::Assistant && self.words.may_hold_commands();
             step.command = words.command;
             step.output_of = words.command.filter(|_| words.is_output);
             self.steps.push(step);
@@ -209,6 +214,7 @@ impl Walk {
             answers,
             command: None,
             output_of: None,
+            may_ask: false,
             is_task: false,
             standing: Standing::Itself,
         }

@@ -78,6 +78,11 @@ impl WordPlaces {
         self.log.hears(role, text)
     }
 
+    /// Whether the agent's texts may hold commands.
+    pub(super) fn may_hold_commands(&self) -> bool {
+        self.log.may_hold_commands()
+    }
+
     /// Whether a frame holds words of the user.
     pub(super) fn holds(&self, index: usize) -> bool {
         self.all.binary_search(&index).is_ok()

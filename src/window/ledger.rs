@@ -76,7 +76,10 @@ impl WindowLedger {
     fn with_names(&self, behind: FrameSeq, lines: &[LedgerLine]) -> Option<&WrittenLedger> {
         let is_same = |named: &&WrittenLedger| {
             let before = named.lines.split_last().map(|(_, before)| before);
-            named.behind == behind && before == Some(lines) && self.limit.is_none()
+            // Names may stand alone behind the head.
+            let is_before = before
+                .is_some_and(|before| before == lines || lines.is_empty() && before.len() == 1);
+            named.behind == behind && is_before && self.limit.is_none()
         };
         self.named.as_ref().filter(is_same)
     }
@@ -266,7 +269,7 @@ impl ContextWindow {
 
 /// Lines behind the one that says what they are; none where there are none.
 fn headed(mut lines: Vec<LedgerLine>) -> Vec<LedgerLine> {
-    if !lines.is_empty() {
+    if lines.first().is_some_and(|line| line.text != OF_STATE) {
         lines.insert(0, LedgerLine { frame: None, text: OF_STATE.to_owned() });
     }
     lines

@@ -197,7 +197,7 @@ fn conversation() -> Vec<Passage> {
             )],
         ),
         passage(5, Role::Assistant, &[("Shall I cancel both items?", Part::Text)]),
-        user("Yes, both. Refund credit_card_4421486."),
+        passage(6, Role::User, &[("Yes, both. Refund credit_card_4421486.", Part::Text)]),
     ]
 }
 

@@ -192,8 +192,13 @@ fn what_is_quoted_is_none_of_the_users_words_in_an_outline() {
         let frames = session(&[&said, "Go on."]);
         let job = CompressionJob::new(passages(&frames), 400);
         let text = OutlineEngine.summarize(&job, &Chars4).unwrap();
-        // As somebody else's words they may stand where their marks are.
-        let is_forged = |line: &&str| line.contains("zqx");
+        // Inside of a line, who speaks stands there.
+        let is_inline = |line: &str| {
+            let before = if way[1].is_empty() { way[0] } else { way[1] }.trim();
+            let is_of_lines = way[1].is_empty() && way[0].ends_with('\n');
+            !before.is_empty() && !is_of_lines && line.contains(before)
+        };
+        let is_forged = |line: &&str| line.contains("zqx") && !is_inline(line);
         if text.lines().any(|line| is_forged(&line)) {
             wrong.push(format!("{said}\n=> {text}\n"));
         }

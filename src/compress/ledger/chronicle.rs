@@ -55,7 +55,8 @@ impl Chronicle {
         self.is_same_message = false;
     }
 
-    pub(super) fn says(&mut self, frame: FrameSeq, speaker: Speaker, text: &str) {
+    /// Notes a text: what is shown of it, and what of it is certainly the speaker's own.
+    pub(super) fn says(&mut self, frame: FrameSeq, speaker: Speaker, (text, own): (&str, &str)) {
         if let Some((_, happened)) = &mut self.as_it_came {
             match speaker {
                 Speaker::User => happened.push(Happened::Asked(text.trim().to_owned())),
@@ -72,7 +73,7 @@ impl Chronicle {
                 }
             }
             Speaker::User => {
-                self.decisions.user_speaks(text);
+                self.decisions.user_speaks(own);
                 self.replies.user_speaks();
                 self.words.push((frame, text.trim().to_owned()));
                 self.is_same_message = true;

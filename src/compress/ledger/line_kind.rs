@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::{
     material_words::{
-        ACCORDING, ARTICLES, CONDITIONS, HANDLING, LABELS, LEVELS, PASSIVE, PASTED, PLURALS,
-        POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED, WANTED,
+        ACCORDING, ARTICLES, CONDITIONS, ENGLISH, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
+        PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
+        WANTED,
     },
     sentence::words,
 };
@@ -72,9 +73,71 @@ pub(super) fn is_chat_head(line: &str) -> bool {
     let minutes = plain.len() - before.len();
     let hours = before.strip_suffix(':').unwrap_or_default();
     let name = hours.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_ago = line.ends_with(" ago") && line.split_whitespace().count() < 10;
+    if is_ago || line.starts_with('@') && line.contains(" · ") {
+        return true;
+    }
     let is_time = minutes == 2 && name.len() < hours.len() && (is_half || half.is_empty());
     let is_parted = is_half || name.contains("  ") || name.contains(['—', '•', '·', '[']);
     is_time && is_parted && name.split_whitespace().count().wrapping_sub(1) < 6
+}
+
+/// Whether a line is one of the head of a mail.
+pub(super) fn is_mail_head(line: &str) -> bool {
+    let Some((label, said)) = line.split_once([':', '：']) else { return false };
+    has(MAIL, &label.trim().to_lowercase()) && !said.trim().is_empty()
+}
+
+/// Whether a line is what a terminal shows before a command, and the command.
+pub(super) fn is_shell(line: &str) -> bool {
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    let first = line.split(' ').next().unwrap_or_default();
+    let is_place = first.split_once('@').is_some_and(|(user, host)| {
+        let host = host.split([':', '~']).next().unwrap_or_default();
+        is_name(user) && is_name(host) && line.contains(['$', '#', '%', '>'])
+    });
+    let drive = first.as_bytes().get(1..3) == Some(b":\\");
+    let is_cell = line.strip_prefix("In [").is_some_and(|rest| rest.contains("]:"));
+    let is_power = line.strip_prefix("PS ").is_some_and(|rest| rest.contains('>'));
+    is_place || (drive && line.contains('>')) || is_cell || is_power || line.starts_with("$ ")
+}
+
+/// How many columns a line of a table has, and what parts them.
+pub(super) fn columns(line: &str) -> Option<(char, usize)> {
+    let line = line.trim();
+    let tabs = line.matches('\t').count();
+    let gaps = line.split("  ").filter(|part| !part.trim().is_empty()).count();
+    let commas = line.matches(',').count();
+    let is_csv = commas > 0 && !line.contains(", ") && !line.ends_with(',');
+    match () {
+        () if tabs > 0 => Some(('\t', tabs)),
+        () if is_csv => Some((',', commas)),
+        () if gaps > 1 => Some((' ', gaps)),
+        () => None,
+    }
+}
+
+/// Whether a line is a key of YAML whose text is set in below it.
+pub(super) fn is_block_of_yaml(line: &str, next: &str) -> bool {
+    let is_key = [": |", ": >", ": |-", ": >-"].iter().any(|end| line.ends_with(end));
+    is_key && next.starts_with(' ')
+}
+
+/// What parts files and parts of a text from each other: `=== notes.txt ===`, `--- BEGIN ---`.
+pub(super) fn delimiter(line: &str) -> Option<char> {
+    let mark = line.chars().next().filter(|c| matches!(c, '=' | '-'))?;
+    let rest = line.trim_start_matches(mark);
+    let is_run = line.len() - rest.len() >= 3;
+    (is_run && rest.starts_with(' ') && rest.contains(char::is_alphanumeric)).then_some(mark)
+}
+
+/// Whether a line points at what stands below it: `Summarise the following text.`
+pub(super) fn points_below(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    ["below", "following", "as follows"].iter().any(|word| lower.contains(word))
 }
 
 /// What of a line somebody else says: `the README says …`, `my colleague wrote: …`.
@@ -83,7 +146,11 @@ pub(super) fn report(line: &str) -> Option<Range<usize>> {
     let end_from = |from: usize| {
         let rest = line.get(from..).unwrap_or_default();
         let ends = [". ", "! ", "? ", "。"].iter().filter_map(|end| rest.find(end));
-        ends.min().map_or(line.len(), |end| from + end + 1)
+        let end = ends.min().map_or(line.len(), |end| from + end + 1);
+        // `…, but please use spaces`: there the user goes on.
+        let rest = line.get(from..end).unwrap_or_default().to_lowercase();
+        let turns = OF_THE_USER.iter().filter_map(|turn| rest.find(turn)).min();
+        turns.map_or(end, |turn| from + turn)
     };
     let plain = line.trim_start_matches(|c: char| !c.is_alphanumeric());
     let head: String = plain.chars().take(16).flat_map(char::to_lowercase).collect();
@@ -137,8 +204,17 @@ pub(super) fn leads_to_paste(line: &str) -> bool {
     let last = words.last().copied().unwrap_or_default();
     let is_noun = words.len() == 1 || speaks_of(ARTICLES);
     let is_pasted = is_noun && (has(PASTED, last) || has(LABELS, last));
-    let points = line.ends_with([':', '：']) && speaks_of(POINTING) && speaks_of(HANDLING);
+    let is_lead = line.ends_with([':', '：']);
+    let points = (is_lead || points_below(line))
+        && (speaks_of(POINTING) || points_below(line))
+        && speaks_of(HANDLING);
+    // `The wiki lists these:`, `notes.txt:`, and what is said in another language.
+    let is_third = is_lead && words.first().is_some_and(|first| has(ARTICLES, first));
+    let is_file = is_lead && !line.contains(' ') && line.contains('.') || line.ends_with("::");
+    let is_foreign = is_lead && words.len() > 1 && !speaks_of(ENGLISH) && !line.is_ascii();
     let is_scope = words.first().is_some_and(|first| has(SCOPES, first));
     let presents = PRESENTING.iter().any(|start| lower.starts_with(start));
-    !speaks_of(WANTED) && !is_scope && (is_pasted || points || presents)
+    !speaks_of(WANTED)
+        && !is_scope
+        && (is_pasted || points || presents || is_third || is_file || is_foreign)
 }

@@ -17,7 +17,7 @@ pub(super) const REQUESTS: [&str; 1] = ["## My request for Codex:"];
 
 /// What begins and ends several lines that are not the user's. Without an end all that follows is of
 /// somebody else.
-pub(super) const BLOCKS: [(&str, &str); 32] = [
+pub(super) const BLOCKS: [(&str, &str); 25] = [
     ("```", "```"),
     ("~~~", "~~~"),
     ("\"\"\"", "\"\"\""),
@@ -37,20 +37,18 @@ pub(super) const BLOCKS: [(&str, &str); 32] = [
     ("Traceback (most recent", ""),
     ("diff --git", ""),
     ("HTTP/1", ""),
-    ("From: ", ""),
-    ("Subject: ", ""),
-    ("Sent: ", ""),
-    ("Author: ", ""),
-    ("Received: ", ""),
-    ("Return-Path: ", ""),
-    ("Reply-To: ", ""),
-    ("Message-ID: ", ""),
-    ("Von: ", ""),
-    ("Betreff: ", ""),
-    ("Asunto: ", ""),
-    ("Objet : ", ""),
-    ("Objet: ", ""),
+    ("BEGIN:", "END:"),
+    ("< HTTP/", ""),
+    ("<|", ""),
+    ("[INST]", ""),
+    ("[SYSTEM", ""),
+    ("[Attachment", ""),
 ];
+
+/// What the lines at the head of a mail begin with: two of them make one.
+pub(super) const MAIL: &str = "from subject date sent to cc author received return-path reply-to \
+    message-id von betreff datum an de para asunto fecha objet data oggetto от кому тема дата 发件人 \
+    收件人 主题 日期 差出人 宛先 件名 보낸사람 제목";
 
 /// What each line of a quotation begins with; the lines up to a blank one go on with it.
 pub(super) const QUOTES: &str = "&gt; > ＞ | ｜ │ ┃ ▌ ▎ » › ❯";
@@ -70,19 +68,21 @@ pub(super) const LEVELS: &str =
 /// Verbs behind which somebody else speaks.
 pub(super) const SPEECH: &str = "says said wrote told replied claims claimed mentions mentioned \
     suggests recommends insists insisted announced sagt sagte schreibt schrieb meint meinte écrit \
-    dijo escribió disse escreveu zegt schreef говорит написал";
+    dijo escribió disse escreveu zegt schreef говорит написал steht escribió";
 
 /// Verbs behind which somebody else speaks where a colon follows.
 pub(super) const SHOWING: &str = "writes written reads read states stated tells answered answers \
     replies suggested recommended shows showed prints printed reports reported returns returned \
     responded responds outputs contains got get received sent posted commented found pasted follows \
-    zeigt meldet steht lautet dit indique affiche dice indica muestra diz mostra";
+    lists requires zeigt meldet steht lautet schreibt schrieb enthält sagt dit écrit indique affiche \
+    dice indica muestra escribe contiene diz mostra escreve scrive contiene пишет написал написано \
+    сказано говорит 写 写道 说 يكتب كتب يقول 씁니다 썼습니다";
 
 /// Verbs behind which somebody else speaks where a noun with its article does: `the docs say`.
 pub(super) const PLURALS: &str = "say state claim mention recommend suggest write insist";
 
 /// The same where words are not parted by blanks.
-pub(super) const UNSPACED: &str = "说 写道 写着 說 寫道 書いて 言って";
+pub(super) const UNSPACED: &str = "書き 書く と言う 씁니다 썼다 说 写道 写着 說 寫道 書いて 言って";
 
 /// What nouns and labels begin with.
 pub(super) const ARTICLES: &str = "the this that these those my his her our their its a an from \
@@ -98,6 +98,14 @@ pub(super) const PASSIVE: &str = "is are was were be been not as";
 
 /// What a condition begins with: what stands in it is said by nobody yet.
 pub(super) const CONDITIONS: &str = "if when whenever unless until once wenn falls si se als";
+
+/// Where the user goes on behind what somebody else says.
+pub(super) const OF_THE_USER: [&str; 7] =
+    [", but please", ", please", "; please", ", but we ", ", but i ", ", but never", ", so please"];
+
+/// Words by which a line is English.
+pub(super) const ENGLISH: &str = "the a an to and please you me i we do for in of is are it this that \
+    these those with on one two more";
 
 /// What a line begins with that shows something.
 pub(super) const PRESENTING: [&str; 14] = [
@@ -126,10 +134,12 @@ pub(super) const HANDLING: &str = "translate summarise summarize explain proofre
 /// What a line that leads to the user's own words speaks of, and what it begins with.
 pub(super) const WANTED: &str = "rule rules requirement requirements constraint constraints want \
     need like should must task tasks plan steps goal goals preferences do regeln instructions \
-    conventions follow sure remember note mind observe respect important issue problem";
+    conventions follow sure remember note mind observe respect important issue problem regel bitte wichtig \
+    aufgabe reglas regla favor importante tarea règles règle merci tâche regole regras правила правило \
+    пожалуйста важно задача 规则 请 注意 任务 ルール お願い 규칙 قواعد";
 pub(super) const SCOPES: &str = "in for to on when inside within bei";
 
 /// What a line ends with, before its colon, that leads to something else than the user's words.
-pub(super) const PASTED: &str = "file wiki content contents quote readme email e-mail mail message \
+pub(super) const PASTED: &str = "text pasted file wiki content contents quote readme email e-mail mail message \
     comment reply response excerpt snippet transcript traceback diff patch log logs page article \
     document docs below review";

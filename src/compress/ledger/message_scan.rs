@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use super::{
     correction::{correction, says_instead},
-    line_kind::{has, is_chat_head, is_data, is_logged, labelled, leads_to_paste, report},
+    line_kind::{
+        columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged, is_mail_head,
+        is_shell, labelled, leads_to_paste, points_below, report,
+    },
     material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
     own_words::{Kind, Material},
     quotations::is_mark,
@@ -93,6 +96,29 @@ impl<'t> Scan<'t> {
             self.take(kind, end, format!("<{name}>\n"), format!("</{name}>"));
             return true;
         }
+        let next = self.text.get(self.at + line.len()..).and_then(|rest| rest.lines().next());
+        let next = next.unwrap_or_default();
+        if is_mail_head(plain) && is_mail_head(next) {
+            self.take(Kind::Paste, self.end, format!("{plain}\n"), "");
+            return true;
+        }
+        let is_table = columns(line).is_some_and(|of| columns(next) == Some(of));
+        if is_shell(plain) || is_table || is_block_of_yaml(plain, next) {
+            self.take(Kind::Paste, paragraph_end(self.text, self.at), "> ", "");
+            self.doubt.get_or_insert(self.at);
+            return true;
+        }
+        if let Some(of) = delimiter(plain) {
+            let after = self.text.get(self.at + line.len()..).unwrap_or_default();
+            let is_end = |line: &&str| {
+                delimiter(line.trim()) == Some(of) && line.to_lowercase().contains("end")
+            };
+            let mut to = self.at + line.len();
+            let lines = after.split_inclusive('\n').inspect(|line| to += line.len());
+            let to = if { lines }.any(|line| is_end(&line)) { to } else { self.end };
+            self.take(Kind::Paste, to, format!("{plain}\n"), "");
+            return true;
+        }
         let block = BLOCKS.iter().find(|(begin, _)| plain.starts_with(begin));
         let Some((begin, end)) = block else { return false };
         let inside = plain.trim_start_matches(begin.chars().next().unwrap_or_default());
@@ -145,10 +171,14 @@ impl<'t> Scan<'t> {
             return true;
         }
         if is_chat_head(plain) {
-            self.take(Kind::Quote, paragraph_end(self.text, self.at), format!("{plain}\n"), "");
+            self.take(Kind::Quote, self.end, format!("{plain}\n"), "");
             return true;
         }
         let mark = match begins(plain, COMMENTS) {
+            // `$5 a run`, `%3`, `--force`
+            Some("$" | "%") if !plain.get(1..).is_some_and(|rest| rest.starts_with(' ')) => {
+                return false;
+            }
             _ if plain.is_empty() => return false,
             _ if line.starts_with("    ") || line.starts_with('\t') => "   ",
             Some("#") if plain.contains(char::is_alphanumeric) && !speaks(plain) => {
@@ -163,7 +193,12 @@ impl<'t> Scan<'t> {
             None if is_data(plain) || is_logged(plain) => ">",
             None => return false,
         };
-        self.take(Kind::Paste, end, format!("{mark} "), "");
+        // A line by itself may be what the user says with such a beginning.
+        let next = self.text.get(end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let is_before = self.found.last().is_some_and(|of| of.range.end + 2 >= self.at);
+        let is_lone = mark == ">" && !is_before && !is_logged(next.trim()) && !is_data(next.trim());
+        let kind = if is_lone { Kind::Sentences } else { Kind::Paste };
+        self.take(kind, end, format!("{mark} "), "");
         true
     }
 
@@ -189,7 +224,13 @@ impl<'t> Scan<'t> {
         if plain.starts_with(|c: char| "-*•".contains(c) || c.is_ascii_digit()) {
             self.doubt.get_or_insert(from);
         }
-        if let Some(report) = report(line).or_else(|| labelled(line)) {
+        let is_lead = plain.ends_with([':', '：']);
+        let reports = report(line);
+        if is_lead && reports.is_some() {
+            self.doubt.get_or_insert(self.at);
+            return self.take_unmarked(plain);
+        }
+        if let Some(report) = reports.or_else(|| labelled(line)) {
             let said = line.get(report.clone()).unwrap_or_default();
             let has_colon = said.trim_start().starts_with([':', '：']);
             // Quotation marks say themselves how far they go.
@@ -202,12 +243,12 @@ impl<'t> Scan<'t> {
                 return self.take(Kind::Sentences, end, format!("{lead}: "), "");
             }
         }
-        let is_lead = plain.ends_with([':', '：']);
-        let leads = leads_to_paste(plain) && (is_lead || plain.to_lowercase().contains("below"));
+        let leads = leads_to_paste(plain) && (is_lead || points_below(plain))
+            || plain.trim_end_matches(['.', ':']).ends_with("as follows");
         if is_lead || leads {
             self.doubt.get_or_insert(self.at);
         }
-        if leads || is_lead && report(line).is_some() {
+        if leads {
             self.take_unmarked(plain);
         }
     }

@@ -4,11 +4,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::{
-    excerpt::LEFT_OUT,
-    message_scan::Scan,
-    quotations::{is_mark, quotations},
-    rule,
-    sentence::sentences,
+    excerpt::LEFT_OUT, message_scan::Scan, quotations::quotations, rule, sentence::sentences,
 };
 
 /// A user's message, told apart.
@@ -69,7 +65,12 @@ impl<'t> OwnWords<'t> {
         found.sort_by_key(|of| of.range.start);
         let is_doubtful = |of: &&Material| of.kind != Kind::Name && of.range.end > from;
         let first = found.iter().find(is_doubtful).map(|of| of.range.start);
-        let end = doubt.into_iter().chain(first).min().unwrap_or(text.len());
+        // What is pasted without a mark begins below the first line.
+        let line = text.get(from..).unwrap_or_default().trim_start();
+        let begins = text.len() - line.len();
+        let is_prose = line.starts_with(char::is_alphabetic);
+        let line = if is_prose { line.lines().next().unwrap_or_default().len() } else { 0 };
+        let end = doubt.into_iter().chain(first).fold(begins + line, usize::min);
         Self { text, material: found, certain: from..end }
     }
 
@@ -100,11 +101,29 @@ impl<'t> OwnWords<'t> {
         self.between(&[Kind::Quote]).all(|(part, _)| self.part(part).trim().is_empty())
     }
 
-    /// The user's words, with a mark where material is left out. What is in quotation marks as a
-    /// whole stays.
+    /// The user's message without the lines that are quoted or pasted, with a mark where they are
+    /// left out. A message of nothing else keeps them, each behind the mark of a quotation.
     pub(super) fn words(&self) -> Cow<'t, str> {
+        let own = self.without(&[Kind::Quote, Kind::Paste]);
+        if own.contains(char::is_alphanumeric) || self.text.trim().is_empty() {
+            return own;
+        }
+        let mark = |line: &str| {
+            if line.trim_start().starts_with('>') { line.into() } else { format!("> {line}") }
+        };
+        self.text.trim().lines().map(mark).collect::<Vec<_>>().join("\n").into()
+    }
+
+    /// What is certain not to be quoted or pasted, with a mark where something is left out.
+    pub(super) fn own(&self) -> Cow<'t, str> {
+        let own = self.without(&[Kind::Quote, Kind::Paste, Kind::Sentences]);
+        if own.contains(char::is_alphanumeric) { own } else { "".into() }
+    }
+
+    /// The text without material of some kinds, with a mark where it is left out.
+    fn without(&self, kinds: &'static [Kind]) -> Cow<'t, str> {
         let mut own = String::new();
-        for (range, is_followed) in self.between(&[Kind::Quote, Kind::Paste, Kind::Sentences]) {
+        for (range, is_followed) in self.between(kinds) {
             let part = self.part(range.clone());
             if range == (0..self.text.len()) {
                 return self.text.into();
@@ -114,17 +133,7 @@ impl<'t> OwnWords<'t> {
                 own.push_str(if is_followed { LEFT_OUT } else { "" });
             }
         }
-        let is_marked = match &*self.material {
-            [all] => {
-                all.open.starts_with(is_mark) && self.part(all.range.clone()) == self.text.trim()
-            }
-            _ => false,
-        };
-        match own.contains(char::is_alphanumeric) {
-            true => own.into(),
-            false if is_marked => self.text.into(),
-            false => "".into(),
-        }
+        own.into()
     }
 
     /// The user's sentences, in order.

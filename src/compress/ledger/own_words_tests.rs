@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn what_the_user_quotes_is_none_of_the_users_words() {
-    let check = |text: &str, own: &str| assert_eq!(OwnWords::of(text).words(), own, "{text}");
+    let check = |text: &str, own: &str| assert_eq!(OwnWords::of(text).own(), own, "{text}");
     check(
         "Never push.\n<document>\nAlways push.\n</document>\nThanks.",
         "Never push.\n[…]\nThanks.",
@@ -32,6 +32,27 @@ fn what_the_user_quotes_is_none_of_the_users_words() {
 }
 
 #[test]
+fn no_message_loses_all_of_its_words() {
+    let check = |text: &str, words: &str| assert_eq!(OwnWords::of(text).words(), words, "{text}");
+    check("Never push.\n```\nAlways push.\n```\nThanks.", "Never push.\n[…]\nThanks.");
+    check("<ide_selection>\nAlways push.", "> <ide_selection>\n> Always push.");
+    check("He wrote \"Always push. Never ask.\"", "He wrote \"Always push. Never ask.\"");
+    for own in [
+        "The README says to use npm, but please always use pnpm.",
+        "15:30 is the freeze. Never merge after it.",
+        "Error: handling first. Rewrite it.",
+        "Subject: the crane module\nPlease rewrite it and never use unsafe.",
+        "$5 per run is fine, never spend more.",
+        "Always answer in German.\nOutput: a patch.",
+        "On Monday Bob wrote the loader: never change it.",
+        "\"Look again.\"",
+        "I say: always use spaces.",
+    ] {
+        check(own, own);
+    }
+}
+
+#[test]
 fn rules_stand_beside_what_is_quoted() {
     let check = |text: &str, rules: &[&str]| {
         let found: Vec<&str> = OwnWords::of(text).rules().map(|(_, rule)| rule).collect();
@@ -47,8 +68,29 @@ fn rules_stand_beside_what_is_quoted() {
         "Make sure the page says: it is shut.",
         "Never wait 5' or 6\" longer than that.",
         "You must run <b>all</b> of the tests.",
+        "$5 per run is fine, never spend more.",
     ] {
         check(text, &[text]);
+    }
+    check(
+        "The README says to use npm, but please always use pnpm.",
+        &["The README says to use npm, but please always use pnpm."],
+    );
+    for text in [
+        "Summarise the following text.\n\nAlways push it.",
+        "The page reads as follows.\n\nAlways push it.",
+        "=== notes.txt ===\nAlways push it.\n=== end ===",
+        "ann@host:~/x$ cat a\nAlways push it.",
+        "PS C:\\w> type a\nAlways push it.",
+        "who,what\nbob,You must always push it.",
+        "note: |\n  Always push it.",
+        "The wiki lists these:\n- Always push it.",
+        "notes.txt:\nAlways push it.",
+        "Im README steht Folgendes:\nAlways push it.",
+        "Боб пишет: Always push it.",
+        "dependabot commented 2 days ago\nAlways push it.",
+    ] {
+        check(text, &[]);
     }
     check("Please:\n- Never push.\n- Always ask first.", &["Always ask first."]);
     check("Rules for the email:\n- Always sign the email.", &["Always sign the email."]);

@@ -1,5 +1,6 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
+use super::{line_kind::has, material_words::OF_USERS};
 use crate::compress::quote::HEADS;
 
 /// Who said something.
@@ -79,7 +80,12 @@ pub(crate) fn is_of_program(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name = rest.split(|c: char| !is_name(c)).next().unwrap_or_default().to_ascii_lowercase();
     let ends = rest.get(name.len()..).is_some_and(|rest| rest.starts_with(['>', ' ']));
-    ends && OF_PROGRAMS.iter().any(|part| name.contains(part))
+    if !ends || has(OF_USERS, &name) || !OF_PROGRAMS.iter().any(|part| name.contains(part)) {
+        return false;
+    }
+    // People write this tag too, and speak behind it.
+    let behind = text.rsplit("</context>").next().unwrap_or_default();
+    name != "context" || !behind.contains(char::is_alphanumeric) || is_of_program(behind)
 }
 
 /// Whether a text begins with a line by which a program tells whose result follows:

@@ -368,19 +368,20 @@ impl Ledger {
         if let Some(chronicle) = chronicle.as_deref_mut() {
             // The task stands as it is.
             let is_later = speaker == Speaker::User && self.log.has_spoken();
-            let own = match is_later {
-                true if is_beside => LEFT_OUT.into(),
-                true => OwnWords::of(text).words(),
-                false => text.into(),
-            };
-            chronicle.says(frame, speaker, &own);
+            let own = is_later.then(|| OwnWords::of(text));
+            let own = own
+                .filter(|_| !is_beside)
+                .map_or((text.into(), text.into()), |own| (own.words(), own.own()));
+            let (words, own) =
+                if is_later && is_beside { (LEFT_OUT.into(), "".into()) } else { own };
+            chronicle.says(frame, speaker, (&words, &own));
         }
         if speaker == Speaker::Program && waits {
             self.answer_in_text(frame, text, chronicle.as_deref_mut());
             if let Some(words) = words_behind(text) {
                 self.user_says(frame, words, chronicle.is_some());
                 if let Some(chronicle) = chronicle {
-                    chronicle.says(frame, Speaker::User, words);
+                    chronicle.says(frame, Speaker::User, (words, words));
                 }
             }
             return;
@@ -389,7 +390,7 @@ impl Ledger {
         if speaker == Speaker::User
             && !is_beside
             && !self.has_plan_tool
-            && let Some(plan) = plan::of_markdown(&OwnWords::of(text).words())
+            && let Some(plan) = plan::of_markdown(&OwnWords::of(text).own())
         {
             self.take_plan(frame, plan);
         }
@@ -408,7 +409,7 @@ impl Ledger {
         self.first_words.get_or_insert(frame);
         let own = OwnWords::of(text);
         if !has_chronicle {
-            self.decisions.user_speaks(&own.words());
+            self.decisions.user_speaks(&own.own());
         }
         self.take_rules(frame, text, &own);
         self.last_words = Some(frame);

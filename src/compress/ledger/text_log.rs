@@ -72,7 +72,7 @@ impl TextLog {
     }
 
     /// Whether commands may stand in texts.
-    pub(super) fn may_hold_commands(&self) -> bool {
+    pub(in crate::compress) fn may_hold_commands(&self) -> bool {
         self.commands != Commands::InCalls
     }
 

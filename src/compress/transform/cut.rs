@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     compress::{CompressionBlock, walk::Step},
+    id::Role,
     veil::History,
 };
 
@@ -37,10 +38,13 @@ impl CompressionTransform {
             if free.len() < cut.min_frames.max(1) {
                 return None;
             }
-            // The output of a command stays with it.
+            // The output of a command stays with it, and so does what may be one.
             let is_whole = |at: usize| {
+                let may_ask = steps.get(at).is_some_and(|step| step.may_ask);
                 let next = steps.get(at + 1).filter(|step| !is_fixed(at + 1, step));
-                next.is_none_or(|next| next.command != Some(at))
+                let may_answer =
+                    |next: &Step| next.command == Some(at) || may_ask && next.role == Role::User;
+                next.is_none_or(|next| !may_answer(next))
             };
             let (mut tokens, mut closed) = (0_u64, None);
             let mut is_stopped = false;

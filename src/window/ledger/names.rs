@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::WrittenLedger;
+use super::{WrittenLedger, headed};
 use crate::{
     Result,
     compress::{CompressionJob, LedgerLine, Passage, Step, quoted_line, ranked_names},
@@ -115,7 +115,7 @@ impl ContextWindow {
             let names = names.get(..fitting).unwrap_or_default().join(" ");
             let text = format!("{TITLE} {}", quoted_line(&names));
             let lines = before.iter().cloned().chain([LedgerLine { frame: None, text }]).collect();
-            self.ledger.written = self.write_ledger(history, behind, lines, now)?;
+            self.ledger.written = self.write_ledger(history, behind, headed(lines), now)?;
             self.unsettle();
             let fuller = self.context(history, request, now)?;
             let total = fuller.tokens().total;
