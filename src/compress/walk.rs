@@ -27,6 +27,7 @@ pub(super) struct Walk {
 }
 
 /// A frame, without its text.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) sequence: FrameSeq,
