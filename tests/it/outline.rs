@@ -213,8 +213,6 @@ Asked first:
 \x20Thank you!
 Asked last:
 \x20Yes, both. Refund credit_card_4421486.
-Said last:
-\x20Shall I cancel both items?
 Done, newest first:
 - get_policy(kind: refunds) → Refunds take 5 days.
 - get_order(order_id: W7654321, verbose: true) → items: [9991112223, price 12.5; 8881112223, \
