@@ -14,6 +14,9 @@ use super::{
     rule,
 };
 
+/// So many tags of a line are looked at.
+const MOST_TAGS: usize = 200;
+
 /// A longer tag is none.
 const LONGEST_TAG: usize = 2_000;
 
@@ -216,7 +219,7 @@ impl<'t> Scan<'t> {
         }
         let tags = line.match_indices('<').map(|(at, _)| from + at).filter(|at| *at > start);
         let is_tag = |at: &usize| self.foreign_tag(*at).is_some() || self.users_tag(*at).is_some();
-        let tag = { tags }.find(is_tag);
+        let tag = { tags }.take(MOST_TAGS).find(is_tag);
         let line = self.text.get(from..tag.unwrap_or(from + line.len())).unwrap_or_default();
         let plain = line.trim();
         self.at = from + line.len();
@@ -269,7 +272,7 @@ impl<'t> Scan<'t> {
     /// Whether nothing stands before a place in its line.
     fn is_line_start(&self, at: usize) -> bool {
         let before = self.text.get(..at).unwrap_or_default();
-        before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty())
+        before.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|c| c == '\n')
     }
 
     /// The tag at a place that a client puts around the user's words, and where it ends.
