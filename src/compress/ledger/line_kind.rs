@@ -12,6 +12,12 @@ use super::{
     sentence::words,
 };
 
+/// A longer line leads to nothing.
+const LONGEST_LEAD: usize = 400;
+
+/// A line of more bytes is a text, in which nobody is looked for who says something.
+const LONGEST_REPORT: usize = 8_000;
+
 /// Whether a list of words has this one.
 pub(super) fn has(list: &str, word: &str) -> bool {
     !word.is_empty() && list.split_whitespace().any(|of| of == word)
@@ -142,6 +148,9 @@ pub(super) fn points_below(line: &str) -> bool {
 
 /// What of a line somebody else says: `the README says …`, `my colleague wrote: …`.
 pub(super) fn report(line: &str) -> Option<Range<usize>> {
+    if line.len() > LONGEST_REPORT {
+        return None;
+    }
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’');
     let end_from = |from: usize| {
         let rest = line.get(from..).unwrap_or_default();
@@ -198,6 +207,9 @@ pub(super) fn labelled(line: &str) -> Option<Range<usize>> {
 
 /// Whether a line leads to what is pasted below it: `here is what Bob sent:`, `the log:`.
 pub(super) fn leads_to_paste(line: &str) -> bool {
+    if line.len() > LONGEST_LEAD {
+        return false;
+    }
     let lower = line.rsplit(". ").next().unwrap_or(line).to_lowercase();
     let words = words(&lower);
     let speaks_of = |list: &str| words.iter().any(|word| has(list, word));
