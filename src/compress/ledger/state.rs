@@ -347,12 +347,12 @@ impl Ledger {
         let speaker = self.log.hears(role, text);
         // What stands beside the user's words in a message may be a file.
         let is_beside = speaker == Speaker::User && self.last_words == Some(frame);
+        let own = (speaker == Speaker::User && !is_beside).then(|| OwnWords::of(text));
+        if let Some(own) = &own {
+            self.user_says(frame, text, own, chronicle.is_some());
+            self.command = None;
+        }
         match speaker {
-            Speaker::User if is_beside => {}
-            Speaker::User => {
-                self.user_says(frame, text, chronicle.is_some());
-                self.command = None;
-            }
             Speaker::Agent => {
                 // A chronicle tells of decisions itself.
                 if chronicle.is_none() {
@@ -363,23 +363,22 @@ impl Ledger {
                 self.said = Some(Noted::new(frame, ends(&text, LAST_WORDS)));
                 self.take_obstacles(frame, &text);
             }
-            Speaker::Program | Speaker::Operator => {}
+            Speaker::User | Speaker::Program | Speaker::Operator => {}
         }
         if let Some(chronicle) = chronicle.as_deref_mut() {
             // The task stands as it is.
             let is_later = speaker == Speaker::User && self.log.has_spoken();
-            let own = is_later.then(|| OwnWords::of(text));
-            let own = own
-                .filter(|_| !is_beside)
-                .map_or((text.into(), text.into()), |own| (own.words(), own.own()));
-            let (words, own) =
-                if is_later && is_beside { (LEFT_OUT.into(), "".into()) } else { own };
+            let (words, own) = match &own {
+                Some(own) if is_later => (own.words(), own.own()),
+                None if is_later => (LEFT_OUT.into(), "".into()),
+                _ => (text.into(), text.into()),
+            };
             chronicle.says(frame, speaker, (&words, &own));
         }
         if speaker == Speaker::Program && waits {
             self.answer_in_text(frame, text, chronicle.as_deref_mut());
             if let Some(words) = words_behind(text) {
-                self.user_says(frame, words, chronicle.is_some());
+                self.user_says(frame, words, &OwnWords::of(words), chronicle.is_some());
                 if let Some(chronicle) = chronicle {
                     chronicle.says(frame, Speaker::User, (words, words));
                 }
@@ -387,10 +386,9 @@ impl Ledger {
             return;
         }
         // What the agent writes may be what it read.
-        if speaker == Speaker::User
-            && !is_beside
+        if let Some(own) = own
             && !self.has_plan_tool
-            && let Some(plan) = plan::of_markdown(&OwnWords::of(text).own())
+            && let Some(plan) = plan::of_markdown(&own.own())
         {
             self.take_plan(frame, plan);
         }
@@ -405,13 +403,12 @@ impl Ledger {
     }
 
     /// Notes words of the user. A chronicle tells of decisions itself.
-    fn user_says(&mut self, frame: FrameSeq, text: &str, has_chronicle: bool) {
+    fn user_says(&mut self, frame: FrameSeq, text: &str, own: &OwnWords<'_>, has_chronicle: bool) {
         self.first_words.get_or_insert(frame);
-        let own = OwnWords::of(text);
         if !has_chronicle {
             self.decisions.user_speaks(&own.own());
         }
-        self.take_rules(frame, text, &own);
+        self.take_rules(frame, text, own);
         self.last_words = Some(frame);
     }
 

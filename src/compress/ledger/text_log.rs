@@ -3,6 +3,7 @@
 
 use super::{
     envelope::is_prompt,
+    line_kind::is_chat_head,
     outcome::{Class, is_error_line},
     own_words::OwnWords,
     speaker::{Speaker, is_of_program},
@@ -118,9 +119,7 @@ impl TextLog {
                         self.has_unsigned = true;
                     }
                     Speaker::Program
-                } else if is_of_program(text)
-                    || self.has_spoken() && OwnWords::of(text).is_quotation()
-                {
+                } else if is_of_program(text) || self.has_spoken() && is_quotation(text) {
                     Speaker::Program
                 } else {
                     self.has_words = true;
@@ -235,6 +234,14 @@ fn is_command(body: &str) -> bool {
     let is_sentence = line.split_whitespace().nth(3).is_some()
         && (line.ends_with(['.', '!', '?', ':', ',']) || is_prose(line) && line.contains(", "));
     is_word && is_clean && !first.ends_with([':', '.', ',']) && !is_sentence
+}
+
+/// Whether all of a text is quoted.
+fn is_quotation(text: &str) -> bool {
+    let text = text.trim_start();
+    let is_chat = || text.lines().next().is_some_and(is_chat_head);
+    let may_be = !text.starts_with(char::is_alphanumeric) || is_chat();
+    may_be && OwnWords::of(text).is_quotation()
 }
 
 #[cfg(test)]
