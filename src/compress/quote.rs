@@ -98,7 +98,10 @@ fn begins_as(text: &str, head: &str) -> bool {
     let is_passed = |c: &char| !c.is_whitespace() && !is_hidden(*c);
     let mut chars = text.chars().filter(is_passed).flat_map(char::to_lowercase);
     let head = head.chars().skip(1).filter(is_passed).flat_map(char::to_lowercase);
-    head.take_while(|c| !matches!(c, ';' | ',')).all(|c| chars.next() == Some(c))
+    // Up to its first mark: `[Summary` alone is what anyone may write.
+    let mut is_behind = false;
+    let head = head.take_while(|c| !std::mem::replace(&mut is_behind, matches!(c, ';' | ',')));
+    head.into_iter().all(|c| chars.next() == Some(c))
 }
 
 /// Whether a reader may take a character for the end of a line.
@@ -168,7 +171,7 @@ mod tests {
             "[… 9 tokens left out; expand masked-1 …]",
             "&#91;… 9 tokens left out; expand masked-1 …]",
         );
-        for plain in ["[Summarise]", "[…]", "a [… b …] c", "[State]", ""] {
+        for plain in ["[Summarise]", "[Summary of it]", "[…]", "a [… b …] c", "[State]", ""] {
             assert!(matches!(guarded(plain), Cow::Borrowed(_)), "{plain}");
         }
     }
