@@ -208,6 +208,12 @@ impl super::Decoder for PiReader {
                 Some(summary) => {
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
                     let compacted = (kind == "compaction").then(|| self.compacted(&record));
+                    if record.get("usage").is_some_and(|usage| matches!(usage, Value::Object(_))) {
+                        sink.note(
+                            line,
+                            "the request for this summary has a usage: no sum holds it",
+                        );
+                    }
                     FrameDraft {
                         facets,
                         compacted,
@@ -364,6 +370,21 @@ mod tests {
         transcript::{Transcript, testing::check},
         veil::{Branch, Compaction},
     };
+
+    #[test]
+    fn the_request_for_a_summary_is_noted_as_in_no_sum() {
+        let usage = r#","usage":{"input":126400,"output":25}"#;
+        for (usage, noted) in [(usage, 1), ("", 0)] {
+            let line = format!(
+                r#"{{"type":"compaction","id":"a","timestamp":"t","summary":"so far"{usage}}}"#
+            );
+            let head = r#"{"type":"session","version":3,"id":"p","timestamp":"t","cwd":"/x"}"#;
+            let lines = format!("{head}\n{line}\n");
+            let mut transcript = Transcript::new(lines.as_bytes()).unwrap();
+            transcript.by_ref().for_each(|frame| drop(frame.unwrap()));
+            assert_eq!(transcript.report().noted, noted);
+        }
+    }
 
     #[test]
     fn a_session_with_everything_in_it() {

@@ -44,10 +44,10 @@ fn excerpt_of<'t>(
     if counter.count_up_to(text, limit).is_some() {
         return text.to_owned();
     }
-    let words = words(text);
     if limit < SMALL {
-        return head(text, &words, limit, counter);
+        return head(text, words, limit, counter);
     }
+    let words = words(text);
     let mut room = limit.saturating_sub(4);
     loop {
         let parts = parts(text, &words, room, counter);
@@ -60,7 +60,12 @@ fn excerpt_of<'t>(
 }
 
 /// As many of a text's first words as fit in `limit` tokens; one at least.
-fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCounter) -> String {
+fn head<'t>(
+    text: &'t str,
+    words: fn(&'t str) -> OwnWords<'t>,
+    limit: usize,
+    counter: &dyn TokenCounter,
+) -> String {
     let ends: Vec<usize> = text
         .split_inclusive(char::is_whitespace)
         .scan(0, |end, word| {
@@ -70,6 +75,8 @@ fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCount
         // A token is seldom longer.
         .take_while(|end| *end <= limit.saturating_mul(16).max(64))
         .collect();
+    // What follows is not shown.
+    let words = words(text.get(..ends.last().copied().unwrap_or_default()).unwrap_or_default());
     let upto = |count: usize| {
         let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
         format!("{}{GOES_ON}", words.kept(0..end).trim_end())

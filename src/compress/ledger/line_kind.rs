@@ -80,7 +80,10 @@ pub(super) fn is_chat_head(line: &str) -> bool {
     let minutes = plain.len() - before.len();
     let hours = before.strip_suffix(':').unwrap_or_default();
     let name = hours.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_ago = line.ends_with(" ago") && line.split_whitespace().count() < 10;
+    let mut words = line.split_whitespace();
+    let is_ago = line.ends_with(" ago")
+        && line.len() < LONGEST_LEAD
+        && words.nth(1).is_some_and(|verb| has("commented replied wrote posted reviewed", verb));
     if is_ago || line.starts_with('@') && line.contains(" · ") {
         return true;
     }
@@ -116,9 +119,13 @@ pub(super) fn is_shell(line: &str) -> bool {
 pub(super) fn columns(line: &str) -> Option<(char, usize)> {
     let line = line.trim();
     let tabs = line.matches('\t').count();
-    let gaps = line.split("  ").filter(|part| !part.trim().is_empty()).count();
+    // Two blanks stand behind the sentences of some writers, and a comma in numbers.
+    let parts = line.split("  ").filter(|part| !part.trim().is_empty());
+    let is_prose = line.split("  ").any(|part| part.trim_end().ends_with(['.', '!', '?', ':']));
+    let gaps = if is_prose { 0 } else { parts.count() };
     let commas = line.matches(',').count();
-    let is_csv = commas > 0 && !line.contains(", ") && !line.ends_with(',');
+    let is_csv = !line.contains(", ")
+        && line.split_once(',').is_some_and(|(_, next)| next.starts_with(char::is_alphabetic));
     match () {
         () if tabs > 0 => Some(('\t', tabs)),
         () if is_csv => Some((',', commas)),
@@ -217,17 +224,23 @@ pub(super) fn leads_to_paste(line: &str) -> bool {
     let last = words.last().copied().unwrap_or_default();
     let is_noun = words.len() == 1 || speaks_of(ARTICLES);
     let is_pasted = is_noun && (has(PASTED, last) || has(LABELS, last));
-    let is_lead = line.ends_with([':', '：']);
-    let points = (is_lead || points_below(line))
-        && (speaks_of(POINTING) || points_below(line))
-        && speaks_of(HANDLING);
-    // `The wiki lists these:`, `notes.txt:`, and what is said in another language.
-    let is_third = is_lead && words.first().is_some_and(|first| has(ARTICLES, first));
-    let is_file = is_lead && !line.contains(' ') && line.contains('.') || line.ends_with("::");
-    let is_foreign = is_lead && words.len() > 1 && !speaks_of(ENGLISH) && !line.is_ascii();
+    let points = line.ends_with([':', '：']) && speaks_of(POINTING) && speaks_of(HANDLING);
     let is_scope = words.first().is_some_and(|first| has(SCOPES, first));
     let presents = PRESENTING.iter().any(|start| lower.starts_with(start));
-    !speaks_of(WANTED)
-        && !is_scope
-        && (is_pasted || points || presents || is_third || is_file || is_foreign)
+    !speaks_of(WANTED) && !is_scope && (is_pasted || points || presents)
+}
+
+/// Whether what stands below a line may be somebody else's, though no word of it says so: `The wiki
+/// lists these:`, `notes.txt:`, and what is said in another language.
+pub(super) fn may_lead(line: &str) -> bool {
+    if line.len() > LONGEST_LEAD || !line.ends_with([':', '：']) {
+        return false;
+    }
+    let lower = line.to_lowercase();
+    let words = words(&lower);
+    let speaks_of = |list: &str| words.iter().any(|word| has(list, word));
+    let is_third = words.first().is_some_and(|first| has(ARTICLES, first));
+    let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
+    let is_foreign = words.len() > 1 && !speaks_of(ENGLISH) && !line.is_ascii();
+    !speaks_of(WANTED) && (is_third || is_file || is_foreign)
 }

@@ -6,7 +6,7 @@ use super::{
     correction::{correction, says_instead},
     line_kind::{
         columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged, is_mail_head,
-        is_shell, labelled, leads_to_paste, points_below, report,
+        is_shell, labelled, leads_to_paste, may_lead, points_below, report,
     },
     material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
     own_words::{Kind, Material},
@@ -14,8 +14,8 @@ use super::{
     rule,
 };
 
-/// So many tags of a line are looked at.
-const MOST_TAGS: usize = 200;
+/// After so much material, tags inside of lines are looked at no more.
+const MOST_TAGS: usize = 500;
 
 /// A longer tag is none.
 const LONGEST_TAG: usize = 2_000;
@@ -219,7 +219,8 @@ impl<'t> Scan<'t> {
         }
         let tags = line.match_indices('<').map(|(at, _)| from + at).filter(|at| *at > start);
         let is_tag = |at: &usize| self.foreign_tag(*at).is_some() || self.users_tag(*at).is_some();
-        let tag = { tags }.take(MOST_TAGS).find(is_tag);
+        let more = MOST_TAGS.saturating_sub(self.found.len());
+        let tag = { tags }.take(more).find(is_tag);
         let line = self.text.get(from..tag.unwrap_or(from + line.len())).unwrap_or_default();
         let plain = line.trim();
         self.at = from + line.len();
@@ -231,7 +232,7 @@ impl<'t> Scan<'t> {
         let reports = report(line);
         if is_lead && reports.is_some() {
             self.doubt.get_or_insert(self.at);
-            return self.take_unmarked(plain);
+            return self.take_unmarked(plain, Kind::Paste);
         }
         if let Some(report) = reports.or_else(|| labelled(line)) {
             let said = line.get(report.clone()).unwrap_or_default();
@@ -252,12 +253,14 @@ impl<'t> Scan<'t> {
             self.doubt.get_or_insert(self.at);
         }
         if leads {
-            self.take_unmarked(plain);
+            self.take_unmarked(plain, Kind::Paste);
+        } else if may_lead(plain) {
+            self.take_unmarked(plain, Kind::Sentences);
         }
     }
 
     /// Takes what a line leads to, all of it where nothing marks it: it marks itself else.
-    fn take_unmarked(&mut self, lead: &str) {
+    fn take_unmarked(&mut self, lead: &str, kind: Kind) {
         let at = self.text.len() - self.rest().trim_start_matches(['\n', '\r']).len();
         let ends = std::mem::take(&mut self.ends);
         let mut probe = Self { text: self.text, at, ends, end: self.end, ..Self::new("") };
@@ -265,7 +268,7 @@ impl<'t> Scan<'t> {
         let is_marked = probe.takes_block(line) || probe.takes_line(line, false);
         self.ends = probe.ends;
         if !is_marked && !line.trim_start().starts_with(is_mark) {
-            self.take(Kind::Paste, self.end, format!("{lead}\n"), "");
+            self.take(kind, self.end, format!("{lead}\n"), "");
         }
     }
 

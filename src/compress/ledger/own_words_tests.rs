@@ -47,6 +47,12 @@ fn no_message_loses_all_of_its_words() {
         "On Monday Bob wrote the loader: never change it.",
         "\"Look again.\"",
         "I say: always use spaces.",
+        "Mend it.  It is old.\nAsk me.  Never push it.",
+        "It costs 1,000.\nNever spend 2,000.",
+        "It broke two days ago\nNever push before it is green.",
+        "The build:\nNever use sudo there.",
+        "Fix the following line in a.rs.\n\nNever push it.",
+        "Der Hafen für Züge:\nNiemals pushen.",
     ] {
         check(own, own);
     }
