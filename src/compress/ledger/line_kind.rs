@@ -5,15 +5,19 @@ use std::ops::Range;
 
 use super::{
     material_words::{
-        ACCORDING, ARTICLES, CONDITIONS, ENGLISH, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
+        ACCORDING, ARTICLES, ASKING, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
         PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
         WANTED,
     },
+    rule,
     sentence::words,
 };
 
 /// A longer line leads to nothing.
 const LONGEST_LEAD: usize = 400;
+
+/// A name of a speaker or of a source has fewer bytes.
+const LONGEST_NAME: usize = 60;
 
 /// A line of more bytes is a text, in which nobody is looked for who says something.
 const LONGEST_REPORT: usize = 8_000;
@@ -121,7 +125,8 @@ pub(super) fn columns(line: &str) -> Option<(char, usize)> {
     let tabs = line.matches('\t').count();
     // Two blanks stand behind the sentences of some writers, and a comma in numbers.
     let parts = line.split("  ").filter(|part| !part.trim().is_empty());
-    let is_prose = line.split("  ").any(|part| part.trim_end().ends_with(['.', '!', '?', ':']));
+    let before = line.rsplit_once("  ").map_or("", |(before, _)| before);
+    let is_prose = before.split("  ").any(|part| part.trim_end().ends_with(['.', '!', '?', ':']));
     let gaps = if is_prose { 0 } else { parts.count() };
     let commas = line.matches(',').count();
     let is_csv = !line.contains(", ")
@@ -134,10 +139,23 @@ pub(super) fn columns(line: &str) -> Option<(char, usize)> {
     }
 }
 
-/// Whether a line is a key of YAML whose text is set in below it.
+/// Whether a line is a key of YAML whose text, or whose keys, are set in below it.
 pub(super) fn is_block_of_yaml(line: &str, next: &str) -> bool {
-    let is_key = [": |", ": >", ": |-", ": >-"].iter().any(|end| line.ends_with(end));
-    is_key && next.starts_with(' ')
+    let is_key = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    let is_text = [": |", ": >", ": |-", ": >-"].iter().any(|end| line.ends_with(end));
+    let is_map = line.strip_suffix(':').is_some_and(is_key)
+        && next.trim_start().split_once(": ").is_some_and(|(key, _)| is_key(key));
+    (is_text || is_map) && next.starts_with(' ')
+}
+
+/// Whether a line rules off the head of a table: `-----+-----`.
+pub(super) fn is_ruled(line: &str) -> bool {
+    line.contains("-+-") && line.chars().all(|c| matches!(c, '-' | '+' | '|' | ' '))
+}
+
+/// Whether a line is the time of a subtitle: `00:00:01,000 --> 00:00:03,000`.
+pub(super) fn is_subtitle(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" --> ")
 }
 
 /// What parts files and parts of a text from each other: `=== notes.txt ===`, `--- BEGIN ---`.
@@ -173,7 +191,8 @@ pub(super) fn report(line: &str) -> Option<Range<usize>> {
     let head: String = plain.chars().take(16).flat_map(char::to_lowercase).collect();
     if ACCORDING.iter().any(|lead| head.starts_with(lead)) {
         let start = line.len() - plain.len();
-        return Some(start..end_from(start));
+        let colon = plain.find([':', '：']).filter(|colon| *colon < LONGEST_NAME);
+        return Some(colon.map_or(start..end_from(start), |colon| start + colon..line.len()));
     }
     // The first word of the sentence, and the last two.
     let (mut first, mut last) = (String::new(), [String::new(), String::new()]);
@@ -187,9 +206,9 @@ pub(super) fn report(line: &str) -> Option<Range<usize>> {
         let is_shown = has_colon
             && (has(SHOWING, &word) || UNSPACED.split(' ').any(|verb| word.ends_with(verb)));
         let is_plural = has(PLURALS, &word) && has(ARTICLES, &last[0]);
-        // What the user said, and what somebody may say, is the user's.
-        let is_own =
-            last.iter().any(|of| has(SELVES, of)) || word != "told" && has(PASSIVE, &last[1]);
+        // What the user said, and what somebody may say, is the user's: `fix what Bob says`.
+        let is_own = last.iter().any(|of| has(SELVES, of) || of == "what")
+            || word != "told" && has(PASSIVE, &last[1]);
         if is_shown || (is_said || is_plural) && !is_own && (has_colon || !has(CONDITIONS, &first))
         {
             return Some(end..if has_colon { line.len() } else { end_from(end) });
@@ -231,16 +250,26 @@ pub(super) fn leads_to_paste(line: &str) -> bool {
 }
 
 /// Whether what stands below a line may be somebody else's, though no word of it says so: `The wiki
-/// lists these:`, `notes.txt:`, and what is said in another language.
-pub(super) fn may_lead(line: &str) -> bool {
+/// lists these:`, `notes.txt:`. The rules of most users stand in a list, and a text that is pasted
+/// does not.
+pub(super) fn may_lead(line: &str, next: &str) -> bool {
     if line.len() > LONGEST_LEAD || !line.ends_with([':', '：']) {
         return false;
     }
     let lower = line.to_lowercase();
     let words = words(&lower);
-    let speaks_of = |list: &str| words.iter().any(|word| has(list, word));
-    let is_third = words.first().is_some_and(|first| has(ARTICLES, first));
+    let first = words.first().copied().unwrap_or_default();
+    let is_wanted = |word: &str| match word.is_ascii() {
+        true => words.contains(&word),
+        false => lower.contains(word),
+    };
     let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
-    let is_foreign = words.len() > 1 && !speaks_of(ENGLISH) && !line.is_ascii();
-    !speaks_of(WANTED) && (is_third || is_file || is_foreign)
+    let is_item = next.trim_start().starts_with(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
+    let is_name = words.len() > 1 || !line.is_ascii();
+    let is_weak = has(ARTICLES, first) || is_file || is_name && !is_item;
+    is_weak
+        && !WANTED.split_whitespace().any(is_wanted)
+        && !has(SCOPES, first)
+        && !has(ASKING, first)
+        && !rule::is_rule(line)
 }

@@ -17,7 +17,7 @@ pub(super) const REQUESTS: [&str; 1] = ["## My request for Codex:"];
 
 /// What begins and ends several lines that are not the user's. Without an end all that follows is of
 /// somebody else.
-pub(super) const BLOCKS: [(&str, &str); 25] = [
+pub(super) const BLOCKS: [(&str, &str); 27] = [
     ("```", "```"),
     ("~~~", "~~~"),
     ("\"\"\"", "\"\"\""),
@@ -43,11 +43,13 @@ pub(super) const BLOCKS: [(&str, &str); 25] = [
     ("[INST]", ""),
     ("[SYSTEM", ""),
     ("[Attachment", ""),
+    ("-----8<", ""),
+    ("thread '", ""),
 ];
 
 /// What the lines at the head of a mail begin with: two of them make one.
 pub(super) const MAIL: &str = "from subject date sent to cc author received return-path reply-to \
-    message-id von betreff datum an de para asunto fecha objet data oggetto от кому тема дата 发件人 \
+    message-id von betreff datum an de para asunto fecha objet data oggetto envoyé enviado gesendet inviato à от кому тема дата 发件人 \
     收件人 主题 日期 差出人 宛先 件名 보낸사람 제목";
 
 /// What each line of a quotation begins with; the lines up to a blank one go on with it.
@@ -59,7 +61,7 @@ pub(super) const COMMENTS: &str = "// # -- ; % + @@ REM $ >>> ...";
 /// The last words of labels by which programs and transcripts tell who speaks: `error: …`.
 pub(super) const LABELS: &str = "error errors exception warning warn err err! info debug trace \
     fatal panic critical failure failed traceback stdout stderr output result results response log \
-    hint usage readme human user assistant system agent ai bot customer fehler ausgabe";
+    hint usage readme human user assistant system agent ai bot customer q a fehler ausgabe";
 
 /// The words in capitals that lines of a log hold.
 pub(super) const LEVELS: &str =
@@ -82,7 +84,8 @@ pub(super) const SHOWING: &str = "writes written reads read states stated tells 
 pub(super) const PLURALS: &str = "say state claim mention recommend suggest write insist";
 
 /// The same where words are not parted by blanks.
-pub(super) const UNSPACED: &str = "書き 書く と言う 씁니다 썼다 说 写道 写着 說 寫道 書いて 言って";
+pub(super) const UNSPACED: &str =
+    "書き 書く 言う あります 말합니다 씁니다 썼다 说 写道 写着 說 寫道 書いて 言って";
 
 /// What nouns and labels begin with.
 pub(super) const ARTICLES: &str = "the this that these those my his her our their its a an from \
@@ -103,9 +106,10 @@ pub(super) const CONDITIONS: &str = "if when whenever unless until once wenn fal
 pub(super) const OF_THE_USER: [&str; 7] =
     [", but please", ", please", "; please", ", but we ", ", but i ", ", but never", ", so please"];
 
-/// Words by which a line is English.
-pub(super) const ENGLISH: &str = "the a an to and please you me i we do for in of is are it this that \
-    these those with on one two more";
+/// What a line begins with that asks for something, or goes on with it.
+pub(super) const ASKING: &str = "please do you make use add keep write fix can could would let's now \
+    also then next first finally otherwise so and but here after before update change create \
+    implement run set give tell i we bitte";
 
 /// What a line begins with that shows something.
 pub(super) const PRESENTING: [&str; 14] = [
@@ -133,7 +137,7 @@ pub(super) const HANDLING: &str = "translate summarise summarize explain proofre
 
 /// What a line that leads to the user's own words speaks of, and what it begins with.
 pub(super) const WANTED: &str = "rule rules requirement requirements constraint constraints want \
-    need like should must task tasks plan steps goal goals preferences do regeln instructions \
+    need like should must task tasks plan steps goal goals preferences regeln instructions \
     conventions follow sure remember note mind observe respect important issue problem regel bitte wichtig \
     aufgabe reglas regla favor importante tarea règles règle merci tâche regole regras правила правило \
     пожалуйста важно задача 规则 请 注意 任务 ルール お願い 규칙 قواعد";

@@ -6,7 +6,7 @@ use super::{
     correction::{correction, says_instead},
     line_kind::{
         columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged, is_mail_head,
-        is_shell, labelled, leads_to_paste, may_lead, points_below, report,
+        is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead, points_below, report,
     },
     material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
     own_words::{Kind, Material},
@@ -105,8 +105,17 @@ impl<'t> Scan<'t> {
             self.take(Kind::Paste, self.end, format!("{plain}\n"), "");
             return true;
         }
-        let is_table = columns(line).is_some_and(|of| columns(next) == Some(of));
-        if is_shell(plain) || is_table || is_block_of_yaml(plain, next) {
+        let is_table = columns(line).is_some_and(|of| columns(next) == Some(of)) || is_ruled(next);
+        // What a document says of itself, before its text.
+        if plain == "---"
+            && next.contains(": ")
+            && self.text.get(..start).unwrap_or_default().trim().is_empty()
+        {
+            self.take(Kind::Paste, self.end, "---\n", "");
+            return true;
+        }
+        let is_of_block = is_block_of_yaml(plain, next) || is_subtitle(plain);
+        if is_shell(plain) || is_table || is_of_block {
             self.take(Kind::Paste, paragraph_end(self.text, self.at), "> ", "");
             self.doubt.get_or_insert(self.at);
             return true;
@@ -120,6 +129,16 @@ impl<'t> Scan<'t> {
             let lines = after.split_inclusive('\n').inspect(|line| to += line.len());
             let to = if { lines }.any(|line| is_end(&line)) { to } else { self.end };
             self.take(Kind::Paste, to, format!("{plain}\n"), "");
+            return true;
+        }
+        // `note = """`
+        let fence =
+            ["\"\"\"", "'''"].iter().find(|fence| plain.ends_with(*fence) && is_data(plain));
+        if let Some(fence) = fence {
+            let after = self.at + line.len();
+            let rest = self.text.get(after..).unwrap_or_default();
+            let to = rest.find(*fence).map_or(self.end, |at| after + at + fence.len());
+            self.take(Kind::Paste, to, format!("{plain}\n"), *fence);
             return true;
         }
         let block = BLOCKS.iter().find(|(begin, _)| plain.starts_with(begin));
@@ -186,6 +205,10 @@ impl<'t> Scan<'t> {
             _ if line.starts_with("    ") || line.starts_with('\t') => "   ",
             Some("#") if plain.contains(char::is_alphanumeric) && !speaks(plain) => {
                 self.take(Kind::Heading, end, "# ", "");
+                let name = plain.trim_start_matches(['#', ' ']);
+                if name.contains('.') && !name.ends_with('.') && !name.contains(' ') {
+                    self.take_unmarked(plain, Kind::Sentences);
+                }
                 return true;
             }
             // A line between parts of a message.
@@ -254,7 +277,7 @@ impl<'t> Scan<'t> {
         }
         if leads {
             self.take_unmarked(plain, Kind::Paste);
-        } else if may_lead(plain) {
+        } else if may_lead(plain, self.rest().trim_start()) {
             self.take_unmarked(plain, Kind::Sentences);
         }
     }
@@ -265,7 +288,8 @@ impl<'t> Scan<'t> {
         let ends = std::mem::take(&mut self.ends);
         let mut probe = Self { text: self.text, at, ends, end: self.end, ..Self::new("") };
         let line = probe.line().unwrap_or_default();
-        let is_marked = probe.takes_block(line) || probe.takes_line(line, false);
+        let takes = probe.takes_block(line) || probe.takes_line(line, false);
+        let is_marked = takes && probe.found.last().is_none_or(|of| of.kind != Kind::Heading);
         self.ends = probe.ends;
         if !is_marked && !line.trim_start().starts_with(is_mark) {
             self.take(kind, self.end, format!("{lead}\n"), "");

@@ -70,6 +70,7 @@ fn rules_stand_beside_what_is_quoted() {
         "Don't touch the users' files, that's a rule.",
         "Answer only with \"yes\" or \"no\".",
         "As I said, never push.",
+        "Mend what Bob says and never tell him.",
         "If it says closed, never moor there.",
         "Make sure the page says: it is shut.",
         "Never wait 5' or 6\" longer than that.",
@@ -95,10 +96,24 @@ fn rules_stand_beside_what_is_quoted() {
         "Im README steht Folgendes:\nAlways push it.",
         "Боб пишет: Always push it.",
         "dependabot commented 2 days ago\nAlways push it.",
+        "Reviewer comment:\nAlways push it.",
+        "Ecco la mail di Bob:\nYou must push it.",
+        "The ticket says:\n\n### Steps\n1. Always push it.",
+        "## notes.txt\nAlways push it.",
+        "Laut Bob: es eilt. Always push it.",
+        "---\ntitle: x\n---\nAlways push it.",
+        "who | what\n----+-----\nbob | You must always push it.",
+        "keys:\n  note: You must always push it.",
+        "note = '''\nAlways push it.\n'''",
+        "1\n00:00:01,000 --> 00:00:03,000\nAlways push it.",
+        "who     what\nbob     You must always push it.",
+        "-----8<-----\nAlways push it.",
     ] {
         check(text, &[]);
     }
     check("Please:\n- Never push.\n- Always ask first.", &["Always ask first."]);
+    check("While you write it:\n- Always sign it.", &["Always sign it."]);
+    check("One thing to remember:\nNever light it.", &["Never light it."]);
     check("Rules for the email:\n- Always sign the email.", &["Always sign the email."]);
     check("The log:\n```\nAlways push it.\n```\nNever push it.", &["Never push it."]);
     check("It prints: lamp must burn.\n\nNever light it again.", &["Never light it again."]);

@@ -79,8 +79,22 @@ pub(super) const RULES: [&str; 61] = [
 ];
 
 /// The same where words are not parted by spaces.
-const UNSPACED: [&str; 10] =
-    ["必ず", "決して", "ないで", "だけ", "しないこと", "不要", "必须", "只能", "总是", "禁止"];
+const UNSPACED: [&str; 14] = [
+    "必ず",
+    "決して",
+    "ないで",
+    "だけ",
+    "しないこと",
+    "不要",
+    "必须",
+    "只能",
+    "总是",
+    "禁止",
+    "절대",
+    "항상",
+    "마세요",
+    "반드시",
+];
 
 /// Of these, the words that describe as often as they ask.
 const WEAK: [&str; 12] = [
