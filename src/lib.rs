@@ -49,6 +49,7 @@
 //! | [`hud`] | the one renderer, formats, contexts | [`hud::Hud`] |
 //! | [`export`] | contexts in the forms of OpenAI and Anthropic, and what their caches keep | [`export::Export`] |
 //! | [`transcript`] | readers of what other programs recorded | [`transcript::Transcript`] |
+//! | [`steps`] | what tool calls do, to which files, and how they ended | [`steps::FacetCalls`] |
 //! | [`compress`] | summaries in the place of ranges of frames, and the engines that write them | [`compress::CompressionTransform`], [`compress::Engine`] |
 //! | [`window`] | contexts that fit a budget: compressed, shortened, dropped, or refused | [`window::ContextWindow`] |
 //! | [`replay`] | what the requests of a session would have cost | [`replay::Replay`] |
@@ -118,6 +119,7 @@ pub mod replay;
 pub mod request;
 pub mod session;
 pub mod snapshot;
+pub mod steps;
 pub mod text;
 pub mod transcript;
 mod usage;

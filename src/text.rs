@@ -1,5 +1,7 @@
 //! Positions in UTF-8 text.
 
+pub(crate) mod quote;
+
 use std::{borrow::Cow, ops::Range};
 
 /// A range of bytes in a text; its start is never past its end.
@@ -147,4 +149,67 @@ pub(crate) fn parameters(text: &str) -> impl Iterator<Item = (&str, &str)> {
         rest = after;
         Some((name, value))
     })
+}
+
+/// Whether one of the words stands in a text of small letters, whole.
+pub(crate) fn holds(lower: &str, words: &[&str]) -> bool {
+    // Words begin at few places of a text: to look there for all of them is less than to search the
+    // text for each.
+    let mut is_begin = true;
+    lower.char_indices().any(|(at, c)| {
+        let here = std::mem::replace(&mut is_begin, !c.is_alphanumeric());
+        here && begins_with_any(lower.get(at..).unwrap_or_default(), words)
+    })
+}
+
+/// Whether a text begins with one of the words, whole.
+fn begins_with_any(text: &str, words: &[&str]) -> bool {
+    let first = text.as_bytes().first();
+    let may_begin = words.iter().filter(|word| word.as_bytes().first() == first);
+    may_begin
+        .filter_map(|word| text.strip_prefix(word))
+        .any(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric()))
+}
+
+/// A text in one line, cut between words where it is longer than `most` bytes.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let head = (0..=text.len().min(most * 4)).rev().find_map(|at| text.get(..at));
+    let line = flat(head.unwrap_or_default());
+    if line.len() <= most && text.len() <= most * 4 {
+        return line;
+    }
+    let end = (0..=most.min(line.len())).rev().find_map(|at| line.get(..at)).unwrap_or_default();
+    let cut = end.rfind(' ').filter(|at| *at > most / 2).unwrap_or(end.len());
+    format!("{}…", end.get(..cut).unwrap_or(end).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_whole_as_a_search_for_each_finds_them() {
+        fn searched(lower: &str, words: &[&str]) -> bool {
+            let is_border = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+            let is_whole = |(at, word): (usize, &str)| {
+                is_border(lower[..at].chars().next_back())
+                    && is_border(lower[at + word.len()..].chars().next())
+            };
+            words.iter().any(|word| lower.match_indices(word).any(is_whole))
+        }
+        let words = ["no", "not", "do not", "niemals", "不要", "l'eau", "n/a"];
+        let pieces =
+            ["no", "not", "do ", "knot", "nota", " ", "-", "niemals", "不要", "要", "l'eau", "n/a"];
+        let mut found = [0; 2];
+        for a in pieces {
+            for b in pieces {
+                for c in pieces {
+                    let text = format!("{a}{b}{c}");
+                    assert_eq!(holds(&text, &words), searched(&text, &words), "{text:?}");
+                    found[usize::from(holds(&text, &words))] += 1;
+                }
+            }
+        }
+        assert!(found.iter().all(|count| *count > 100), "{found:?}");
+    }
 }

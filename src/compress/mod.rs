@@ -32,7 +32,6 @@ mod net;
 mod options;
 mod outline;
 mod prompt;
-mod quote;
 pub(crate) mod saved;
 mod state;
 mod transform;
@@ -40,6 +39,7 @@ mod unit;
 mod walk;
 mod words;
 
+pub(crate) use crate::text::quote::{OF_STATE, guarded, quoted, quoted_line};
 pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};
 pub use async_engine::AsyncEngine;
 pub use block::CompressionBlock;
@@ -51,11 +51,7 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
-pub(crate) use ledger::{Chronicle, Happened, Touched};
-pub(crate) use ledger::{
-    Class, ContextTexts, FileRead, LineRange, OwnWords, brief, command_subject, rules,
-    worth_keeping,
-};
+pub(crate) use ledger::{Chronicle, ContextTexts, Happened, OwnWords, brief, rules, worth_keeping};
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
 pub use options::CompressionOptions;
@@ -63,7 +59,6 @@ pub use outline::OutlineEngine;
 pub(crate) use outline::{identifiers, ranked_names};
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
 use prompt::{again, keep, mark, stands, transcript_of};
-pub(crate) use quote::{OF_STATE, guarded, quoted, quoted_line};
 pub use state::CompressionState;
 pub use transform::{
     CompressionTransform, Epoch, RangePlan, RangeState, SealedPlan, StayReason, StayingFrames,

@@ -1,14 +1,10 @@
 use std::fmt::Write as _;
 
-use super::{
-    CompressionJob, Ledger, Passage,
-    job::chunks,
-    outline::likely_names,
-    quote::{quoted, quoted_line},
-};
+use super::{CompressionJob, Ledger, Passage, job::chunks, outline::likely_names};
 use crate::{
     id::{FacetId, Role},
     snapshot::PartRef,
+    text::quote::{quoted, quoted_line},
     tokens::TokenCounter,
 };
 

@@ -71,39 +71,6 @@ pub struct Call<'a> {
     pub arguments: Option<&'a str>,
 }
 
-impl Call<'_> {
-    /// The names of arguments that hold a path, the likeliest first.
-    pub(crate) const PATHS: [&'static str; 15] = [
-        "file_path",
-        "notebook_path",
-        "path",
-        "filename",
-        "file_name",
-        "filePath",
-        "target_file",
-        "absolute_path",
-        "file",
-        "filepath",
-        "abs_path",
-        "relative_path",
-        "relative_workspace_path",
-        "source_path",
-        "new_path",
-    ];
-
-    /// The names of arguments that hold a path where it looks like one: an order has a destination
-    /// too.
-    const PLACES: [&'static str; 3] = ["uri", "dest", "destination"];
-
-    /// The path in the arguments of a call.
-    pub(crate) fn path_in(parameters: &Value) -> Option<&str> {
-        let text_at = |key: &&str| parameters.str_at(key).filter(|text| !text.trim().is_empty());
-        let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
-        let place = || Self::PLACES.iter().filter_map(text_at).find(is_place);
-        Self::PATHS.iter().find_map(text_at).or_else(place)
-    }
-}
-
 /// Hints on how much a facet matters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saliency {

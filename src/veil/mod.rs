@@ -27,7 +27,6 @@ mod part;
 mod state;
 mod subagent;
 mod tags;
-mod tool_calls;
 mod wire;
 
 pub use answer::{AnswerId, CopyOf, ModelAnswer};
@@ -56,4 +55,3 @@ pub use part::{CacheMark, ContentForm, FacetPart, PartContent, PartSource};
 pub use state::{Veil, VisibleFacets};
 pub use subagent::{SUBAGENT_TOPIC, SubagentStart};
 pub use tags::TagSet;
-pub use tool_calls::{FacetCall, FacetCalls, ToolCall};

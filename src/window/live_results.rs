@@ -4,11 +4,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{ContextWindow, change::Change, shrink::tokens_of};
 use crate::{
-    compress::{Class, FileRead, LineRange, command_subject, last_command},
+    compress::last_command,
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    veil::{CallOutcome, Facet, Frame, History, Pair, ToolCall, calls_and_results},
+    steps::{Action, Asked, Class, FileRead, LineRange, ToolCall},
+    veil::{CallOutcome, Facet, Frame, History, Pair, calls_and_results},
 };
 
 /// Results of fewer tokens stay: a line would hardly say less.
@@ -141,9 +142,11 @@ impl FramesLookedAt<'_> {
             let parameters = call.parameters.map(ToString::to_string).unwrap_or_default();
             format!("{} {}{parameters}", call.name, call.arguments.unwrap_or_default())
         });
-        let read = call.as_ref().and_then(FileRead::of_call);
-        let made = call.as_ref().map(ToolCall::of);
-        let answer = AnsweredCall::new(made, asks, read, text, pair.outcome);
+        let made = call.map(|call| {
+            let action = Action::of_call(&call);
+            (call.name, FileRead::of_call(&call, &action), action)
+        });
+        let answer = AnsweredCall::new(made, asks, text, pair.outcome);
         Some(AnsweredCall { result: Some(result.id.clone()), ..answer })
     }
 
@@ -167,16 +170,19 @@ pub(crate) fn classes_of_results(history: &History, frame: FrameSeq) -> Vec<Clas
 
 impl AnsweredCall {
     fn new(
-        call: Option<ToolCall>,
+        made: Option<(&str, Option<FileRead>, Action)>,
         asks: Option<String>,
-        read: Option<FileRead>,
         text: &str,
         stated: CallOutcome,
     ) -> Self {
+        let asked = made.as_ref();
+        let asked = asked.map(|(tool, _, of)| Asked::new(tool, &of.key, &of.touches));
+        let (result, class) = (None, Class::of(stated, text, asked));
+        let made = made.map(|(tool, read, action)| (ToolCall::of(tool, action), read));
+        let (call, read) = made.unzip();
+        let read = read.flatten();
         let lines = read.as_ref().and_then(|read| read.shown(text));
         let is_unchanged = read.is_some() && text.len() < NOTE && text.contains("unchanged");
-        let reader = call.as_ref().filter(|_| read.is_some()).map(|call| &*call.tool);
-        let (result, class) = (None, Class::of(stated, text, reader));
         Self { result, class, call, asks, read, lines, is_unchanged }
     }
 
@@ -185,18 +191,14 @@ impl AnsweredCall {
     fn in_text(history: &History, command: usize, text: &str) -> Self {
         let asked = history.frames().snapshot(command);
         let command = asked.as_deref().and_then(last_command);
-        let call = command.map(|command| ToolCall {
-            tool: SHELL.into(),
-            path: None,
-            subject: Some(command_subject(command).into()),
-        });
+        let made = command
+            .map(|command| (SHELL, FileRead::of_command(command), Action::of_command(command)));
         let asks = command.filter(|command| names_what(command)).map(|command| {
             // The same command is about another file while another one is open in an editor.
             let heading = text.lines().next().filter(|line| line.starts_with('['));
             format!("{SHELL} {command}\n{}", heading.unwrap_or_default())
         });
-        let read = command.and_then(FileRead::of_command);
-        Self::new(call, asks, read, text, CallOutcome::Unstated)
+        Self::new(made, asks, text, CallOutcome::Unstated)
     }
 }
 

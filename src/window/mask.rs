@@ -9,9 +9,10 @@ use super::{
     live_results::{AnsweredCall, LiveResults, Visibility},
 };
 use crate::{
-    compress::{Class, LineRange, brief, quoted_line},
+    compress::{brief, quoted_line},
     id::ChunkType,
     snapshot::{ChunkRef, PartRef, ToolOutput},
+    steps::{Class, LineRange},
     veil::{CallOutcome, History},
 };
 

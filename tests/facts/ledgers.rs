@@ -3,7 +3,8 @@
 use afterimage_testkit::facts::{hash_of_all, short_hash};
 
 use crate::{
-    compress::{Chronicle, Class, Happened, Ledger, Passage, Touched},
+    compress::{Chronicle, Happened, Ledger, Passage},
+    steps::{Class, Touch},
     veil::Frame,
 };
 
@@ -105,13 +106,13 @@ fn replaced(known: &mut String, new: String) -> Option<String> {
     is_new.then_some(new)
 }
 
-fn name_of(touch: Touched) -> &'static str {
+pub(super) fn name_of(touch: Touch) -> &'static str {
     match touch {
-        Touched::Read => "read",
-        Touched::Changed => "changed",
-        Touched::Written => "written",
-        Touched::Deleted => "deleted",
-        Touched::Moved => "moved",
-        Touched::MovedHere => "moved-here",
+        Touch::Read => "read",
+        Touch::Changed => "changed",
+        Touch::Written => "written",
+        Touch::Deleted => "deleted",
+        Touch::Moved => "moved",
+        Touch::MovedHere => "moved-here",
     }
 }

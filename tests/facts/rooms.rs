@@ -5,19 +5,18 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use afterimage_testkit::facts::{Fact, Recording, hash_of_all, short_hash};
 use indexmap::IndexMap;
 
-use super::ledgers::{LedgerRoom, Said};
+use super::ledgers::{LedgerRoom, Said, name_of};
 use crate::{
-    compress::{Class, Passage, WordPlaces},
+    compress::{Passage, WordPlaces},
     hud::{Hud, NativeFormat},
     id::{FrameSeq, Millis, Role},
     json::Value,
     replay::survival::{words, work},
     snapshot::{FrameSnapshot, PartRef},
+    steps::{Class, FacetCalls},
     tokens::Chars4,
     transcript::{Transcript, TranscriptFormat},
-    veil::{
-        CallOutcome, Facet, FacetCalls, FacetChange, Frame, History, Source, calls_and_results,
-    },
+    veil::{CallOutcome, Facet, FacetChange, Frame, History, Source, calls_and_results},
     window::classes_of_results,
 };
 
@@ -150,9 +149,9 @@ impl SessionFacts {
     /// What each call does to which files.
     fn calls(&mut self, at: &str, frame: &Frame, draft: &Said, ledger: &Said) {
         let traced = self.trace.push(frame);
-        let path_of = |facet: &Facet| {
-            let of = traced.iter().find(|of| of.facet == facet.id)?;
-            of.call.as_ref()?.path.clone()
+        let files_of = |facet: &Facet| {
+            let of = traced.iter().find(|of| of.facet == facet.id);
+            of.and_then(|of| of.call.as_ref()).map(|call| call.files.to_vec()).unwrap_or_default()
         };
         let calls: Vec<&Facet> =
             parts(frame).into_iter().filter(|facet| facet.call().is_some()).collect();
@@ -168,12 +167,9 @@ impl SessionFacts {
             let mut answers = vec![("draft", of_ledger(draft)), ("ledger", of_ledger(ledger))];
             let mut kind = "in text".to_owned();
             if let Some(facet) = calls.get(number) {
-                let (call, path) = (facet.call().unwrap(), path_of(facet));
+                let (call, files) = (facet.call().unwrap(), files_of(facet));
                 kind = kind_of(call.parameters);
-                // It names a path, and not what becomes of the file.
-                let touch = draft.calls.get(number).and_then(|(_, files)| files.first());
-                let touch = touch.map_or("names", |(touch, _)| *touch);
-                let files = path.iter().map(|path| (touch, &**path));
+                let files = files.iter().map(|(touch, path)| (name_of(*touch), path.as_str()));
                 answers.push(("trace", format!("{} {}", short_hash(call.name), written(files))));
             }
             let place = format!("{at}.{number}");

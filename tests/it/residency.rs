@@ -159,12 +159,19 @@ fn calls_and_results_belong_to_their_tool_and_say_what_they_are_about() {
         lines.push(format!(r#"{{"type":"message","timestamp":"t","message":{{{message}}}}}"#));
     }
     let residency = Residency::of(&read_text(&lines.join("\n"))).unwrap();
-    let of_tool: Vec<_> =
-        residency.lines.iter().filter(|line| line.tool.as_deref() == Some("read")).collect();
+    let of_tool: Vec<_> = residency
+        .lines
+        .iter()
+        .filter(|line| line.call.as_ref().is_some_and(|call| &*call.tool == "read"))
+        .collect();
     // The call, the result, and the text inside of it.
     assert_eq!(of_tool.len(), 3, "{:#?}", residency.lines);
-    assert!(of_tool.iter().all(|line| line.subject.as_deref() == Some("/x/harbour.md")));
-    let by_tool = residency.by(|line| line.tool.clone());
+    assert!(
+        of_tool
+            .iter()
+            .all(|line| line.call.as_ref().unwrap().path.as_deref() == Some("/x/harbour.md"))
+    );
+    let by_tool = residency.by(|line| line.call.as_ref().map(|call| call.tool.clone()));
     let sum = of_tool.iter().fold(Share::default(), |sum, line| sum.plus(line.share));
     assert_eq!(by_tool["read"], sum);
 }
@@ -183,7 +190,7 @@ fn definitions_of_tools_come_first_and_have_lines_of_their_own() {
          "response": {"status": 200, "content": {"text": answer.to_string()}}}]}});
     let residency = Residency::of(&read_text(&archive.to_string())).unwrap();
     let tide = line(&residency, |line| line.is_definition);
-    assert_eq!((tide.tool.as_deref(), tide.requests), (Some("tide"), 1));
+    assert_eq!((tide.call.as_ref().map(|call| &*call.tool), tide.requests), (Some("tide"), 1));
     // The request is 9 + 5 + 10 tokens by our count, and 29 reported ones: 5 stand in no facet.
     let shares: Vec<_> = residency
         .lines
@@ -267,7 +274,7 @@ fn an_image_costs_its_rule_in_every_request_after_it_on_a_row_of_its_own() {
     let [image] = media[..] else { panic!("{media:#?}") };
     // 600 by 134 pixels: 22 by 5 patches. The call that read the file is named.
     assert_eq!((image.tokens, image.chunk_type.as_deref()), (110, Some("media")));
-    assert_eq!(image.tool.as_deref(), Some("Read"), "{image:?}");
+    assert_eq!(image.call.as_ref().map(|call| &*call.tool), Some("Read"), "{image:?}");
     assert_eq!(image.share.input, 110 * image.requests);
     assert!(image.requests > 3 && residency.unknown_media == 0, "{image:?}");
     // The text that stands for it is another row of the same facet.

@@ -8,9 +8,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use afterimage::{
     id::FacetId,
-    json::{Object, ObjectExt},
+    json::{Object, ObjectExt, Value, object},
     session::ViewedFrame,
-    veil::{Facet, FacetCalls, Frame, Origin, ToolCall},
+    steps::{FacetCalls, ToolCall, Touch},
+    veil::{Facet, Frame, Origin},
 };
 
 pub(crate) use self::{
@@ -73,13 +74,18 @@ impl Label {
         json.put_some("subagentFile", self.file());
     }
 
-    /// Adds the place in the file and the call: `tool`, `path`, `subject`.
+    /// Adds the place in the file and the call: `tool`, `path`, `subject`, `files`.
     pub(crate) fn put(&self, json: &mut Object) {
         self.put_place(json);
         json.put("tool", or_null(self.tool()));
         let call = self.call.as_ref();
         json.put("path", or_null(call.and_then(|call| call.path.as_deref())));
         json.put("subject", or_null(call.and_then(|call| call.subject.as_deref())));
+        let file = |(touch, path): &(Touch, String)| {
+            Value::from(object! { "path": path.as_str(), "touch": touch.as_str() })
+        };
+        let files = call.map(|call| call.files.iter().map(file).collect::<Value>());
+        json.put("files", or_null(files));
     }
 
     pub(crate) fn to_json(&self) -> Object {

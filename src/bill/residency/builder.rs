@@ -17,8 +17,9 @@ use crate::{
         ClearedBlock, Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart,
     },
     snapshot::{FrameSnapshot, Substitution},
+    steps::{FacetCalls, ToolCall},
     transcript::Usage,
-    veil::{FacetCalls, FacetChange, Frame, Source, ToolCall},
+    veil::{FacetChange, Frame, Source},
     window::{ContextItem, context_items},
 };
 
@@ -163,9 +164,7 @@ impl<'r> Builder<'r> {
                 frame: Some(frame),
                 turn,
                 chunk_type: chunk.chunk_type().map(Arc::from),
-                tool: call.map(|call| Arc::clone(&call.tool)),
-                path: call.and_then(|call| call.path.clone()),
-                subject: call.and_then(|call| call.subject.clone()),
+                call: call.cloned(),
                 ..ResidencyLine::default()
             })
         });
@@ -310,7 +309,7 @@ impl<'r> Builder<'r> {
             frame: part.frame(),
             turn,
             chunk_type: Some(kind.into()),
-            tool: tool.map(Arc::from),
+            call: tool.map(|tool| ToolCall { tool: tool.into(), ..ToolCall::default() }),
             is_definition: tool.is_some(),
             ..ResidencyLine::default()
         })

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     bill::media::MediaItem,
     id::{FacetId, FrameSeq},
-    veil::{Frame, ToolCall},
+    steps::ToolCall,
+    veil::Frame,
 };
 
 /// The type of their lines.
@@ -47,9 +48,7 @@ impl<'r> Builder<'r> {
             frame,
             turn,
             chunk_type: Some(MEDIA.into()),
-            tool: call.map(|call| Arc::clone(&call.tool)),
-            path: call.and_then(|call| call.path.clone()),
-            subject: call.and_then(|call| call.subject.clone()),
+            call: call.cloned(),
             ..ResidencyLine::default()
         })
     }

@@ -20,6 +20,7 @@ use crate::{
     Result,
     id::{FacetId, FrameSeq},
     request::Recording,
+    steps::ToolCall,
 };
 use builder::Builder;
 
@@ -87,12 +88,8 @@ pub struct ResidencyLine {
     pub turn: Option<FrameSeq>,
     /// The type of its chunks.
     pub chunk_type: Option<Arc<str>>,
-    /// The tool that it defines, calls, or has a result of.
-    pub tool: Option<Arc<str>>,
-    /// The file or folder that the call names.
-    pub path: Option<Arc<str>>,
-    /// What the call is about, in one line: its path, its command, its query.
-    pub subject: Option<Arc<str>>,
+    /// The call that it is, or answers; of a definition nothing but the tool.
+    pub call: Option<ToolCall>,
     /// Whether it is the definition of a tool.
     pub is_definition: bool,
     /// Whether it is an image, a sound or a document, counted by the rule of its provider. The text

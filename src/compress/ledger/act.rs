@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     answer::Answer,
-    outcome::{Class, shortened},
     section::{Section, SectionLine},
-    shell::Touch,
 };
-use crate::{id::FrameSeq, text::common_prefix};
+use crate::{
+    id::FrameSeq,
+    steps::{Action, CallKind, Class, Touch},
+    text::{common_prefix, shortened},
+};
 
 /// The bytes of what came of a call, in each of its forms.
 const FORMS: [usize; 4] = [480, 220, USUAL, 40];
@@ -41,18 +43,6 @@ const LONG_FOLDER: usize = 12;
 /// So many of the last calls may have begun what goes on.
 const NEWEST: usize = 2;
 
-/// What a call is by the shape of its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
-    /// It runs a command.
-    Command,
-    /// It names a file.
-    File,
-    /// It writes down a plan.
-    Plan,
-    Other,
-}
-
 /// What a call is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallSubject<'s> {
@@ -62,6 +52,13 @@ pub(super) struct CallSubject<'s> {
     pub(super) values: &'s str,
     /// The files that it touches.
     pub(super) files: &'s [(Touch, String)],
+}
+
+impl<'s> CallSubject<'s> {
+    pub(super) fn of(action: &'s Action) -> Self {
+        let (text, values, files) = (&action.subject, &action.values, &action.touches);
+        Self { kind: action.kind(), text, values, files }
+    }
 }
 
 /// A call with what came of it.

@@ -1,14 +1,10 @@
 //! What a result says, in a few words: a value where it is one, and not how long it is.
 
-use super::{
-    contents::held,
-    envelope::unwrapped,
-    json_row::{records_in, row, rows},
-    outcome::{Class, shortened, told},
-};
+use super::json_row::{records_in, row, rows};
 use crate::{
     json::{self, Value},
-    text::flat,
+    steps::{Class, failing_lines, held, told, unwrapped},
+    text::{flat, shortened},
 };
 
 /// Longer results are looked at as JSON in their beginning alone.
@@ -202,7 +198,7 @@ pub(crate) fn worth_keeping(text: &str, most: usize) -> String {
         return rows(&records, "", most).filter(|row| row.contains(' ')).unwrap_or_default();
     }
     let mut said = String::new();
-    for line in super::outcome::failing_lines(text) {
+    for line in failing_lines(text) {
         let line = shortened(line, LINE * 2);
         if said.len() + line.len() < most && !said.contains(&line) {
             said.push_str(if said.is_empty() { "" } else { "\n" });

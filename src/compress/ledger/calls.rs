@@ -1,17 +1,17 @@
 //! Calls and what came of them: which files were touched, what failed, what goes on.
 
 use super::{
-    act::{CallKind, CallSubject},
-    action::Action,
+    act::CallSubject,
     chronicle::Chronicle,
-    envelope::is_note,
-    open_call::{Failure, Running, Touched, Waiting},
-    outcome::{self, Class},
-    plan, running,
-    shell::Touch,
+    open_call::{Failure, Running, Waiting},
     state::Ledger,
 };
-use crate::{compress::quote::quoted_line, id::FrameSeq, veil::CallOutcome};
+use crate::{
+    id::FrameSeq,
+    steps::{Action, CallKind, Class, Item, PlanStep, Touch, is_note, is_silent, plan, running},
+    text::quote::quoted_line,
+    veil::CallOutcome,
+};
 
 /// So many files, errors and open calls are remembered; of more the oldest are forgotten.
 const MOST_FILES: usize = 2_000;
@@ -20,26 +20,6 @@ const MOST_WAITING: usize = 64;
 
 /// What the names of tools hold that end work.
 const ENDING: [&str; 4] = ["kill", "stop", "cancel", "terminate"];
-
-/// What the names of tools hold that run commands.
-const RUNNERS: [&str; 7] = ["bash", "shell", "exec", "run", "terminal", "command", "cmd"];
-/// Programs that show what others wrote, errors too.
-const VIEWERS: [&str; 16] = [
-    "cat", "head", "tail", "less", "more", "sed", "awk", "grep", "rg", "ag", "find", "ls", "git",
-    "diff", "echo", "bat",
-];
-
-/// Whether a tool of this name runs commands.
-pub(super) fn is_shell(tool: &str) -> bool {
-    let tool = tool.to_ascii_lowercase();
-    RUNNERS.iter().any(|word| tool.contains(word))
-}
-
-/// Whether a call runs a program whose output is its own.
-fn runs_program(call: &Waiting) -> bool {
-    let program = call.key.split(' ').next().unwrap_or_default();
-    is_shell(&call.tool) && !VIEWERS.contains(&program)
-}
 
 /// Programs that look and change nothing.
 const LOOKS: [&str; 10] = ["cat", "head", "tail", "less", "more", "grep", "rg", "ag", "ls", "bat"];
@@ -122,7 +102,7 @@ impl Ledger {
             let lower = tool.to_ascii_lowercase();
             let is_end = ENDING.iter().any(|word| lower.contains(word));
             if running.is_none() || action.has_input || is_end {
-                places.push(chronicle.call(frame, tool, action.to_tell()));
+                places.push(chronicle.call(frame, tool, CallSubject::of(&action)));
             }
         }
         if self.waiting.len() >= MOST_WAITING {
@@ -146,8 +126,7 @@ impl Ledger {
                 places,
             }
         } else {
-            let files = action.touches.into_iter().map(|(touch, path)| (touch.into(), path));
-            let (subject, key, files) = (action.subject, action.key, files.collect());
+            let (subject, key, files) = (action.subject, action.key, action.touches);
             Waiting {
                 id,
                 frame,
@@ -186,13 +165,9 @@ impl Ledger {
         // What the call named itself was not begun by it.
         let mut ids = if call.is_at_once { Vec::new() } else { running::ids(text) };
         ids.retain(|id| call.asks.is_some() || !call.subject.contains(id.as_str()));
-        let only_reads = call.files.iter().all(|(touch, _)| *touch == Touched::Read);
-        let reader = Some(&*call.tool).filter(|_| only_reads && !call.files.is_empty());
-        let class = match Class::of(stated, text, reader) {
-            _ if !ids.is_empty() && !stated.is_failure() => Class::Running,
-            Class::Done if runs_program(&call) && outcome::tells_failure(text) => Class::Failed,
-            class => class,
-        };
+        let goes_on = !ids.is_empty() && !stated.is_failure();
+        let class =
+            if goes_on { Class::Running } else { Class::of(stated, text, Some(call.asked())) };
         if let Some(chronicle) = chronicle {
             call.places.iter().for_each(|place| chronicle.result(*place, text, class, &ids));
         } else {
@@ -221,7 +196,7 @@ impl Ledger {
                 self.running.remove(0);
             }
             self.running.push(call.running(ids));
-        } else if class == Class::Done || !outcome::is_silent(text) {
+        } else if class == Class::Done || !is_silent(text) {
             self.settle_errors(frame, &call, &files, (text, class));
         }
     }
@@ -231,14 +206,14 @@ impl Ledger {
         &mut self,
         frame: FrameSeq,
         call: &Waiting,
-        touched: &[(Touched, String)],
+        touched: &[(Touch, String)],
         (text, class): (&str, Class),
     ) {
         let is_failed = class.is_failure();
         let values = values_of(&call.subject);
         // Who reads a file has not done to it what failed.
         let only_reads =
-            !touched.is_empty() && touched.iter().all(|(touch, _)| *touch == Touched::Read);
+            !touched.is_empty() && touched.iter().all(|(touch, _)| *touch == Touch::Read);
         self.errors.retain(|error| {
             let is_same =
                 error.call.starts_with(&format!("{}(", call.tool)) && error.key == call.key;
@@ -287,43 +262,43 @@ impl Ledger {
         }
     }
 
-    fn touch_all(&mut self, files: &[(Touched, String)], frame: FrameSeq) {
+    fn touch_all(&mut self, files: &[(Touch, String)], frame: FrameSeq) {
         for (at, (touch, path)) in files.iter().enumerate() {
             let other = |at: Option<usize>| files.get(at?).map(|(_, path)| path.clone());
             self.touch(*touch, path.clone(), frame);
             let Some(file) = self.files.get_mut(path) else { continue };
             match touch {
-                Touched::Moved => file.moved_to = other(at.checked_add(1)),
-                Touched::MovedHere => file.moved_from = other(at.checked_sub(1)),
+                Touch::Moved => file.moved_to = other(at.checked_add(1)),
+                Touch::MovedHere => file.moved_from = other(at.checked_sub(1)),
                 _ => {}
             }
         }
     }
 
-    fn touch(&mut self, touch: Touched, path: String, frame: FrameSeq) {
+    fn touch(&mut self, touch: Touch, path: String, frame: FrameSeq) {
         self.touched += 1;
         let order = self.touched;
-        if touch != Touched::Read {
+        if touch != Touch::Read {
             self.changed_at = Some(frame);
         }
         let file = self.files.entry(path).or_default();
         (file.last, file.order) = (frame, order);
-        if touch != Touched::Read {
+        if touch != Touch::Read {
             file.changed_at = Some(frame);
             file.moved_to = None;
         }
         match touch {
-            Touched::Read => file.read += 1,
-            Touched::Changed => file.changed += 1,
-            Touched::Written => {
+            Touch::Read => file.read += 1,
+            Touch::Changed => file.changed += 1,
+            Touch::Written => {
                 let is_known = file.is_created || file.is_deleted;
                 let is_new = file.read == 0 && file.changed == 0 && !is_known;
                 file.is_created |= is_new;
                 file.is_deleted = false;
                 file.changed += u32::from(!is_new);
             }
-            Touched::Deleted => file.is_deleted = true,
-            Touched::Moved | Touched::MovedHere => file.is_deleted = false,
+            Touch::Deleted => file.is_deleted = true,
+            Touch::Moved | Touch::MovedHere => file.is_deleted = false,
         }
         if self.files.len() > MOST_FILES {
             let oldest = self.files.iter().min_by_key(|(_, file)| (file.is_changed(), file.order));
@@ -334,17 +309,52 @@ impl Ledger {
     }
 }
 
+impl Ledger {
+    /// Notes what a call does to a step; gives the number of one that is added. The first one begins
+    /// another plan.
+    pub(super) fn take_step(&mut self, frame: FrameSeq, step: PlanStep) -> Option<String> {
+        (self.plan_at, self.has_plan_tool) = (Some(frame), true);
+        match step {
+            PlanStep::Added(item) => {
+                // A list that was written as a whole is another plan.
+                if self.plan.iter().all(|item| item.id.is_none()) {
+                    self.plan.clear();
+                }
+                let id = Some((self.plan.len() + 1).to_string());
+                self.plan.push(Item { id: id.clone(), ..item });
+                return id;
+            }
+            PlanStep::Changed { id, status, text } => {
+                let of_id = |item: &&mut Item| item.id.as_deref() == Some(&*id);
+                let item = self.plan.iter_mut().find(of_id)?;
+                item.status = status.unwrap_or(item.status);
+                item.text = text.unwrap_or_else(|| std::mem::take(&mut item.text));
+            }
+            PlanStep::Removed { id } => self.plan.retain(|item| item.id.as_deref() != Some(&*id)),
+        }
+        None
+    }
+
+    /// Notes the id that a result tells of the step that was added with a number.
+    pub(super) fn name_step(&mut self, number: &str, id: Option<String>) {
+        let of_number = |item: &&mut Item| item.id.as_deref() == Some(number);
+        if let (Some(item), Some(_)) = (self.plan.iter_mut().rfind(of_number), &id) {
+            item.id = id;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{compress::ledger::action, tokens::Chars4};
+    use crate::tokens::Chars4;
 
     /// A ledger of calls with their results, a frame for each: its text, and the chronicle's.
     fn told(calls: &[(&str, &str, &str)]) -> (String, Vec<String>) {
         let (mut ledger, mut chronicle) = (Ledger::new(), Chronicle::default());
         for (at, (tool, arguments, result)) in (1..).zip(calls) {
             let frame = FrameSeq::new(at);
-            let action = action::read(tool, arguments);
+            let action = Action::of_text(tool, arguments);
             ledger.sees_call(frame);
             ledger.call(frame, None, tool, action, Some(&mut chronicle));
             ledger.result(frame, None, (result, CallOutcome::Unstated), Some(&mut chronicle));
@@ -479,7 +489,7 @@ mod tests {
         ] {
             let mut ledger = Ledger::new();
             ledger.sees_call(FrameSeq::new(1));
-            ledger.call(FrameSeq::new(1), None, tool, action::read(tool, arguments), None);
+            ledger.call(FrameSeq::new(1), None, tool, Action::of_text(tool, arguments), None);
             ledger.result(FrameSeq::new(2), None, (result, stated), None);
             assert_eq!(ledger.open_error().is_some(), expected == Class::Failed, "{result}");
             assert_eq!(ledger.files().count() > 0, !expected.is_failure() && tool == "look");

@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use super::{
     act::{self, Act, CallSubject},
     decisions::Decisions,
-    open_call::Touched,
-    outcome::Class,
     replies::Replies,
     section::SectionLine,
     speaker::Speaker,
 };
-use crate::id::FrameSeq;
+use crate::{
+    id::FrameSeq,
+    steps::{Class, Touch},
+};
 
 /// What happened, as it came: for who keeps something else of it than lines.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) enum Happened {
     /// The agent spoke.
     Replied(String),
     /// A call was made, which has a number.
-    Called { call: usize, tool: String, files: Vec<(Touched, String)> },
+    Called { call: usize, tool: String, files: Vec<(Touch, String)> },
     /// What became of the call with this number. Of one that goes on several answers come.
     Answered { call: usize, class: Class },
 }
@@ -89,8 +90,7 @@ impl Chronicle {
     /// Notes a call; says its place.
     pub(super) fn call(&mut self, frame: FrameSeq, tool: &str, of: CallSubject<'_>) -> usize {
         if let Some((next, happened)) = &mut self.as_it_came {
-            let files = of.files.iter().map(|(touch, path)| ((*touch).into(), path.clone()));
-            let (call, tool, files) = (*next, tool.to_owned(), files.collect());
+            let (call, tool, files) = (*next, tool.to_owned(), of.files.to_vec());
             happened.push(Happened::Called { call, tool, files });
             *next += 1;
             return call;

@@ -1,7 +1,7 @@
 //! What the agent decided or found, as long as nobody takes it back.
 
-use super::{decision, outcome::shortened};
-use crate::id::FrameSeq;
+use super::decision;
+use crate::{id::FrameSeq, text::shortened};
 
 /// The bytes of a decision.
 const LONGEST: usize = 240;

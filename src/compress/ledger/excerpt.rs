@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{outcome::shortened, own_words::OwnWords};
-use crate::tokens::TokenCounter;
+use super::own_words::OwnWords;
+use crate::{text::shortened, tokens::TokenCounter};
 
 /// What stands where something is left out.
 pub(in crate::compress) const LEFT_OUT: &str = "[…]";

@@ -7,7 +7,7 @@ use super::{
     section::{LedgerLine, Section, SectionLine},
 };
 use crate::{
-    compress::quote::{quoted, quoted_line},
+    text::quote::{quoted, quoted_line},
     tokens::TokenCounter,
 };
 

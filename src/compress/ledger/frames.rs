@@ -1,8 +1,9 @@
 //! Frames as the veil has them: where things stand in what was never rendered.
 
-use super::{Chronicle, Ledger, action, plan::Status, speaker::is_of_program};
+use super::{Chronicle, Ledger, speaker::is_of_program};
 use crate::{
     id::{FacetType, FrameSeq, Role},
+    steps::{Action, Status},
     veil::{Facet, Frame, Source},
 };
 
@@ -40,9 +41,7 @@ impl Ledger {
         let at = frame.sequence;
         if let Some(call) = facet.call() {
             self.sees_call(at);
-            let parameters = call.parameters.map(ToString::to_string);
-            let arguments = call.arguments.or(parameters.as_deref()).unwrap_or_default();
-            let action = action::read(call.name, arguments);
+            let action = Action::of_call(&call);
             self.call(at, call.id, call.name, action, chronicle.as_deref_mut());
         } else if facet.is_result() {
             let mut text = String::new();

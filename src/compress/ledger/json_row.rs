@@ -360,7 +360,7 @@ fn time_of(text: &str) -> Option<&str> {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    super::outcome::shortened(text, most.max(8))
+    crate::text::shortened(text, most.max(8))
 }
 
 /// The records of a text that is a part of a JSON list: those that stand in it whole.

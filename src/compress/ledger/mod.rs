@@ -9,20 +9,16 @@
 //! ```
 
 mod act;
-mod action;
 mod answer;
 mod calls;
 mod chronicle;
 mod constraint;
-mod contents;
 mod context_texts;
 mod correction;
 mod decision;
 mod decisions;
 
-mod envelope;
 mod excerpt;
-mod file_read;
 mod filling;
 mod frames;
 mod happened;
@@ -34,17 +30,12 @@ mod message_scan;
 mod obstacle;
 mod open_call;
 mod open_result;
-mod outcome;
 mod own_words;
-mod plan;
 mod quotations;
 mod replies;
 mod rule;
-mod running;
-mod script;
 mod section;
 mod sentence;
-mod shell;
 mod speaker;
 mod standing;
 mod state;
@@ -52,18 +43,14 @@ mod text_log;
 mod topic;
 mod trailer;
 
-pub(crate) use action::command_subject;
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::Chronicle;
 pub(crate) use chronicle::Happened;
 pub(crate) use context_texts::ContextTexts;
 pub(super) use excerpt::{LEFT_OUT, ends, excerpt};
-pub(crate) use file_read::{FileRead, LineRange};
 pub(super) use filling::{Filling, Form, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
-pub(crate) use open_call::Touched;
-pub(crate) use outcome::Class;
 pub(crate) use own_words::OwnWords;
 pub(super) use rule::is_said;
 pub(crate) use rule::rules;

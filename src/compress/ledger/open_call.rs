@@ -1,7 +1,9 @@
 //! Calls whose results are still to come.
 
-use super::{outcome, plan::Item, shell::Touch};
-use crate::id::FrameSeq;
+use crate::{
+    id::FrameSeq,
+    steps::{self, Asked, Item, Touch},
+};
 
 /// A call without a result.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -12,7 +14,7 @@ pub(super) struct Waiting {
     pub(super) tool: String,
     pub(super) subject: String,
     pub(super) key: String,
-    pub(super) files: Vec<(Touched, String)>,
+    pub(super) files: Vec<(Touch, String)>,
     /// The id of the work that it asks for, which an earlier call began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<String>,
@@ -44,35 +46,15 @@ pub(super) struct Running {
 }
 
 impl Waiting {
+    /// What tells how its result is to be read.
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked::new(&self.tool, &self.key, &self.files)
+    }
+
     /// The work that goes on after the call was answered.
     pub(super) fn running(self, ids: Vec<String>) -> Running {
         let place = self.places.first().copied();
         Running { ids, tool: self.tool, subject: self.subject, key: self.key, place }
-    }
-}
-
-/// As [`Touch`], to be saved.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Touched {
-    Read,
-    Changed,
-    Written,
-    Deleted,
-    Moved,
-    MovedHere,
-}
-
-impl From<Touch> for Touched {
-    fn from(touch: Touch) -> Self {
-        match touch {
-            Touch::Read => Self::Read,
-            Touch::Changed => Self::Changed,
-            Touch::Written => Self::Written,
-            Touch::Deleted => Self::Deleted,
-            Touch::Moved => Self::Moved,
-            Touch::MovedHere => Self::MovedHere,
-        }
     }
 }
 
@@ -99,8 +81,8 @@ impl Failure {
             frame,
             call: format!("{}({})", call.tool, call.subject),
             key: call.key.clone(),
-            text: outcome::failure(text),
-            told: outcome::told(text, TOLD),
+            text: steps::failure(text),
+            told: steps::told(text, TOLD),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
 use super::{line_kind::has, material_words::OF_USERS};
-use crate::compress::quote::HEADS;
+use crate::text::quote::HEADS;
 
 /// Who said something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,16 +2,17 @@
 
 use super::{
     ContextTexts, Ledger, LedgerLine, LeftOut, Section, SectionLine,
-    envelope::unwrapped,
     excerpt::{LEFT_OUT, ends, excerpt_of_output},
     filling::{Filling, Form, take, written},
     open_call::Failure,
-    outcome::{shortened, single_line, telling_line},
-    plan::{Item, Status},
     rule,
     state::Noted,
 };
-use crate::tokens::TokenCounter;
+use crate::{
+    steps::{Item, Status, single_line, telling_line, unwrapped},
+    text::shortened,
+    tokens::TokenCounter,
+};
 
 /// The bytes of what the agent said last, where there is room and where there is less.
 const SPEECH: usize = 900;

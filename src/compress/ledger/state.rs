@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use super::{
-    action,
     chronicle::Chronicle,
     correction::{self, Age},
     decisions::Decisions,
@@ -9,9 +8,7 @@ use super::{
     obstacle,
     open_call::{Failure, Running, Waiting},
     open_result::OpenResult,
-    outcome,
     own_words::{OwnWords, Said},
-    plan::{self, Item},
     rule,
     sentence::is_question,
     speaker::{Speaker, may_be_words},
@@ -22,7 +19,8 @@ use crate::{
     compress::Passage,
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
-    text::flat,
+    steps::{Action, Item, plan},
+    text::{flat, shortened},
     veil::{CallOutcome, Source},
 };
 
@@ -285,7 +283,7 @@ impl Ledger {
             match chunk.part() {
                 PartRef::Call { id, name } => {
                     self.sees_call(passage.from);
-                    let action = action::read(name, text);
+                    let action = Action::of_text(name, text);
                     self.call(passage.from, id, name, action, chronicle.as_deref_mut());
                 }
                 PartRef::Result { id } => open = Some(OpenResult::new(id, chunk)),
@@ -415,7 +413,7 @@ impl Ledger {
     /// Notes the command in the agent's last text as a call.
     fn begin_command(&mut self, chronicle: Option<&mut Chronicle>) {
         if let Some(Noted { frame, text, .. }) = self.command.take() {
-            self.call(frame, None, SHELL, action::of_command(&text), chronicle);
+            self.call(frame, None, SHELL, Action::of_command(&text), chronicle);
         }
     }
 
@@ -456,7 +454,7 @@ impl Ledger {
                     })
             };
             let gone = self.rules.iter().rfind(|known| is_gone(known) && known.text != text);
-            let replaces = gone.map(|gone| outcome::shortened(&gone.text, REPLACED));
+            let replaces = gone.map(|gone| shortened(&gone.text, REPLACED));
             if replaces.is_some() || is_rule || correction::says_instead(&own) {
                 self.rules.retain(|known| known.text != text && (!is_certain || !is_gone(known)));
                 let replaces = replaces.filter(|_| is_certain);
@@ -470,7 +468,7 @@ impl Ledger {
     /// Notes what the agent finds missing.
     fn take_obstacles(&mut self, frame: FrameSeq, text: &str) {
         for said in obstacle::obstacles(text) {
-            let said = outcome::shortened(said, OBSTACLE);
+            let said = shortened(said, OBSTACLE);
             self.obstacles.retain(|known| known.text != said);
             self.obstacles.push(Noted::new(frame, said));
         }

@@ -2,13 +2,15 @@
 //! place.
 
 use super::{
-    envelope::is_prompt,
     line_kind::is_chat_head,
-    outcome::{Class, is_error_line},
     own_words::OwnWords,
     speaker::{Speaker, is_of_program},
 };
-use crate::{id::Role, veil::CallOutcome};
+use crate::{
+    id::Role,
+    steps::{Class, is_error_line, is_prompt},
+    veil::CallOutcome,
+};
 
 /// Who speaks in a history, text by text. That commands stand in the agent's text is known once
 /// a program has answered one: before that a block of code may be anything.

@@ -1,6 +1,6 @@
 //! What stands behind every output of a tool: a prompt, where it is, which file is open.
 
-use super::envelope::is_note;
+use crate::steps::is_note;
 
 /// A trailer has so many lines at most.
 const MOST_LINES: usize = 4;

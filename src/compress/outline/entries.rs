@@ -4,11 +4,11 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{identifiers::identifiers, line::Line};
 use crate::{
-    compress::{CompressionJob, Passage, job::chunks, quote::uncoloured},
+    compress::{CompressionJob, Passage, job::chunks},
     id::{ChunkType, Role},
     json::{self, Value},
     snapshot::PartRef,
-    text::parameters,
+    text::{parameters, quote::uncoloured},
     veil::OpenCalls,
 };
 

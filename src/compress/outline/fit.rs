@@ -8,7 +8,7 @@ use crate::{
     compress::ledger::{
         Filling, Form, LEFT_OUT, Ledger, LeftOut, Section, SectionLine, take, write,
     },
-    compress::quote::quoted,
+    text::quote::quoted,
     tokens::TokenCounter,
 };
 

@@ -6,9 +6,9 @@ use crate::{
     compress::{
         CompressionJob, Passage,
         ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, ends, quoted},
-        quote::{OF_SUMMARY, unquoted},
     },
     id::FrameSeq,
+    text::quote::{OF_SUMMARY, unquoted},
     tokens::TokenCounter,
 };
 

@@ -10,10 +10,10 @@ use crate::{
     compress::{
         CompressionBlock, CompressionJob, Engine as _, NetOps, OutlineEngine, Summary,
         block::{Originals, content_hash},
-        quote::{OF_SUMMARY, quoted},
     },
     id::{FacetId, FacetType, Millis},
     snapshot::FrameSnapshot,
+    text::quote::{OF_SUMMARY, quoted},
     veil::{Facet, History, Saliency},
 };
 

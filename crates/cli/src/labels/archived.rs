@@ -2,7 +2,8 @@ use std::collections::HashMap;
 
 use afterimage::{
     session::archive::{ArchivedTranscript, FrameRow},
-    veil::{FacetCalls, Source},
+    steps::FacetCalls,
+    veil::Source,
 };
 
 use super::{FrameLabels, Labels};

@@ -4,7 +4,8 @@ use afterimage::{
     hud::Owner,
     id::{FacetId, FrameSeq},
     request::Recording,
-    veil::{FacetCalls, FacetChange, History},
+    steps::FacetCalls,
+    veil::{FacetChange, History},
 };
 
 use super::{FrameLabels, Label};

@@ -9,7 +9,6 @@ use afterimage::{
     id::{FacetId, FrameSeq},
     json::{Object, Value},
     transcript::Money,
-    veil::ToolCall,
 };
 
 use self::groups::Groups;
@@ -115,11 +114,11 @@ impl Page<'_> {
             "facet": or_null(line.facet.as_ref().map(FacetId::as_str)),
             "sequence": or_null(line.frame.map(FrameSeq::get)),
             "type": or_null(line.chunk_type.as_deref()),
-            "tool": or_null(line.tool.as_deref()),
+            "tool": or_null(line.call.as_ref().map(|call| &*call.tool)),
             "definition": line.is_definition,
             "media": line.is_media,
-            "path": or_null(line.path.as_deref()),
-            "subject": or_null(line.subject.as_deref()),
+            "path": or_null(path(line)),
+            "subject": or_null(line.call.as_ref().and_then(|call| call.subject.as_deref())),
             "tokens": line.tokens,
             "requests": line.requests,
         };
@@ -349,13 +348,8 @@ fn cells(share: &Share, out: &Output) -> Vec<Cell> {
 fn name(line: &ResidencyLine, has_sessions: bool, columns: usize) -> String {
     let id = line.facet.as_ref().map_or("no facet", |facet| facet.as_str());
     let session = if has_sessions { format!(" ({})", line.session) } else { String::new() };
-    let call = line.tool.as_ref().map(|tool| ToolCall {
-        tool: Arc::clone(tool),
-        path: line.path.clone(),
-        subject: line.subject.clone(),
-    });
-    let call = call.filter(|_| !line.is_definition);
-    labels::named(call.as_ref(), kind(line), &format!("{id}{session}"), columns)
+    let call = line.call.as_ref().filter(|_| !line.is_definition);
+    labels::named(call, kind(line), &format!("{id}{session}"), columns)
 }
 
 /// A remainder for people.
@@ -393,15 +387,15 @@ fn kind(line: &ResidencyLine) -> &str {
 }
 
 fn tool(line: &ResidencyLine) -> Option<&str> {
-    line.tool.as_deref().filter(|_| !line.is_definition)
+    line.call.as_ref().filter(|_| !line.is_definition).map(|call| &*call.tool)
 }
 
 fn definition(line: &ResidencyLine) -> Option<&str> {
-    line.tool.as_deref().filter(|_| line.is_definition)
+    line.call.as_ref().filter(|_| line.is_definition).map(|call| &*call.tool)
 }
 
 fn path(line: &ResidencyLine) -> Option<&str> {
-    line.path.as_deref()
+    line.call.as_ref()?.path.as_deref()
 }
 
 /// The turn that brought a line: its session, and the message that began it.

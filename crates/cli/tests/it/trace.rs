@@ -36,6 +36,30 @@ fn hits(args: &[&str]) -> usize {
 }
 
 #[test]
+fn a_call_names_the_files_of_its_command_and_where_a_search_looks_is_none() {
+    let scratch = tempfile::tempdir().unwrap();
+    let commands = [
+        ("sed -i 's/low/high/' quay/tide.py && cat quay/log.md > quay/copy.md", "moored"),
+        ("mv quay/old.md quay/new.md", "moored"),
+        ("rg tide quay", "moored"),
+    ];
+    let file = codex(scratch.path(), &commands);
+    let hits = answer(&["trace", "--text", "moored", "--json", &file]);
+    let files: Vec<&Value> = hits.as_array().unwrap().iter().map(|hit| &hit["files"]).collect();
+    let file = |path: &str, touch: &str| json!({ "path": path, "touch": touch });
+    let expected = [
+        json!([
+            file("quay/tide.py", "changed"),
+            file("quay/copy.md", "written"),
+            file("quay/log.md", "read")
+        ]),
+        json!([file("quay/old.md", "moved"), file("quay/new.md", "movedHere")]),
+        json!([]),
+    ];
+    assert_eq!(files, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn text_is_found_as_a_reader_sees_it_in_calls_and_results() {
     let scratch = tempfile::tempdir().unwrap();
     let command = "grep -n \"two words\" src/main.rs\n\tcat a.txt\nC:\\new \"naïve\"";

@@ -10,8 +10,9 @@ use crate::{
         Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
         table,
     },
-    compress::{Chronicle, Class, Happened, Ledger, Passage},
+    compress::{Chronicle, Happened, Ledger, Passage},
     id::FrameSeq,
+    steps::Class,
     tokens::TokenCounter,
     veil::Frame,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{compress::Touched, id::FrameSeq};
+use crate::{id::FrameSeq, steps::Touch};
 
 /// What calls did with files, in their order. A call that failed is forgotten.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub(super) struct FileTouches(Vec<Entry>);
 
 #[derive(Clone, Debug)]
 struct Entry {
-    touch: Touched,
+    touch: Touch,
     path: String,
     tool: String,
     frame: FrameSeq,
@@ -43,7 +43,7 @@ pub(super) struct File<'t> {
 impl FileTouches {
     pub(super) fn push(
         &mut self,
-        (touch, path): (Touched, String),
+        (touch, path): (Touch, String),
         tool: &str,
         frame: FrameSeq,
         step: Option<usize>,
@@ -78,16 +78,16 @@ impl<'t> Files<'t> {
     fn take(&mut self, entry: &'t Entry) {
         let path = entry.path.as_str();
         let status = match entry.touch {
-            Touched::Read => {
+            Touch::Read => {
                 *self.read.entry(path).or_default() += 1;
                 return;
             }
             _ if !entry.is_answered => "unconfirmed",
-            Touched::Deleted | Touched::Moved => "deleted",
-            Touched::Changed => "modified",
+            Touch::Deleted | Touch::Moved => "deleted",
+            Touch::Changed => "modified",
             // What was read before it was written was there.
-            Touched::Written if self.read.contains_key(path) => "modified",
-            Touched::Written | Touched::MovedHere => "created",
+            Touch::Written if self.read.contains_key(path) => "modified",
+            Touch::Written | Touch::MovedHere => "created",
         };
         let index = *self.at.entry(path).or_insert_with(|| {
             self.written.push(File { path, status, by: Vec::new(), last: entry.frame });

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
+    Touch,
     action::{self, Action},
     envelope::unwrapped,
-    shell::{self, Touch},
+    shell,
 };
 use crate::{json::Value, veil::Call};
 
@@ -73,7 +74,7 @@ const CUT: [&str; 6] = ["truncated", "omitted", "clipped", "elided", "left out",
 
 impl FileRead {
     /// The read that a call is, if it is one.
-    pub(crate) fn of_call(call: &Call<'_>) -> Option<Self> {
+    pub(crate) fn of_call(call: &Call<'_>, action: &Action) -> Option<Self> {
         let read: Option<Value>;
         let value = if let Some(value) = call.parameters {
             value
@@ -81,14 +82,14 @@ impl FileRead {
             read = action::value_of(call.arguments?);
             read.as_ref()?
         };
-        let path = path_of(&action::of_object(call.name, value))?;
+        let path = path_of(action)?;
         if let Some(command) = action::command_in(value) {
             let folder = FOLDERS.iter().find_map(|key| value.str_at(key));
             if let Some(read) = Self::of_shell(&command, folder) {
                 return Some(read);
             }
             // The verb of an editor (`view`) names no file; a command does that prints no file.
-            if !action::of_command(&command).touches.is_empty() {
+            if !Action::of_command(&command).touches.is_empty() {
                 return None;
             }
         }
@@ -115,7 +116,7 @@ impl FileRead {
     }
 
     fn of_shell(command: &str, folder: Option<&str>) -> Option<Self> {
-        let path = path_of(&action::of_command(command))?;
+        let path = path_of(&Action::of_command(command))?;
         let mut lines = command.lines().filter(|line| !line.trim().is_empty());
         let (line, None) = (lines.next()?, lines.next()) else { return None };
         let mut commands = shell::split(line);
@@ -269,7 +270,8 @@ mod tests {
 
     fn call(name: &str, arguments: &str) -> Option<FileRead> {
         let value = json::read(arguments.as_bytes()).unwrap();
-        FileRead::of_call(&Call { id: None, name, parameters: Some(&value), arguments: None })
+        let call = Call { id: None, name, parameters: Some(&value), arguments: None };
+        FileRead::of_call(&call, &Action::of_call(&call))
     }
 
     /// Whether the result of a later read shows what that of an earlier one did.

@@ -32,7 +32,7 @@ const MEMBERS: [&str; 9] = [
 const HEAD: usize = 400;
 
 /// The status that a result says its command ended with.
-pub(super) fn status_of(text: &str) -> Option<i64> {
+pub(crate) fn status_of(text: &str) -> Option<i64> {
     let start = text.trim();
     let end = (0..=HEAD.min(start.len())).rev().find_map(|at| start.get(..at)).unwrap_or_default();
     // A status stands at the beginning of its line; elsewhere it is told of.
@@ -127,12 +127,12 @@ fn error_in(members: &str) -> Option<&str> {
 }
 
 /// Whether the members behind an output tell of an error.
-pub(super) fn tells_error(text: &str) -> bool {
+pub(crate) fn tells_error(text: &str) -> bool {
     members(text.trim()).and_then(error_in).is_some()
 }
 
 /// A result without what programs wrap it in: a prompt, tags of a status, of an output, members.
-pub(super) fn unwrapped(text: &str) -> &str {
+pub(crate) fn unwrapped(text: &str) -> &str {
     let mut text = without_prompt(text.trim());
     if let Some((output, members)) = framed(text) {
         let is_empty = matches!(output, "" | "(empty)" | "(none)");
@@ -160,7 +160,7 @@ pub(super) fn unwrapped(text: &str) -> &str {
 const LONGEST_PROMPT: usize = 80;
 
 /// Whether a line is the prompt of a shell or of an interpreter.
-pub(super) fn is_prompt(line: &str) -> bool {
+pub(crate) fn is_prompt(line: &str) -> bool {
     line.len() < LONGEST_PROMPT
         && (line.ends_with('$') && !line.contains(". ") || line.ends_with(">>>"))
 }
@@ -183,7 +183,7 @@ fn without_prompt(text: &str) -> &str {
 }
 
 /// Whether a line is `(Name: value)`, as tools tell of their state.
-pub(super) fn is_note(line: &str) -> bool {
+pub(crate) fn is_note(line: &str) -> bool {
     let inside = line.trim().strip_prefix(['(', '[']);
     let inside = inside.and_then(|inside| inside.strip_suffix([')', ']']));
     inside.and_then(|inside| inside.split_once(": ")).is_some_and(|(name, _)| {
@@ -192,7 +192,7 @@ pub(super) fn is_note(line: &str) -> bool {
 }
 
 /// The lines of a result that are not blank, without what tells of its status alone.
-pub(super) fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+pub(crate) fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let is_status = |line: &&str| line.len() < 48 && status_of(line).is_some();
     let is_told = move |line: &&str| !line.is_empty() && !is_status(line) && !says_nothing(line);
     unwrapped(text).lines().map(str::trim).filter(is_told)

@@ -1,17 +1,13 @@
 //! What a call does, by the shape of its arguments: which file, which command, what else.
 
 use super::{
-    act::{CallKind, CallSubject},
-    contents,
-    outcome::shortened,
-    plan::{self, Item, Step},
-    running, script,
-    shell::{self, Touch},
+    Touch, contents,
+    plan::{self, Item, PlanStep},
+    running, script, shell,
 };
 use crate::{
-    compress::quote::quoted_line,
     json::{self, Value},
-    text::{flat, parameters},
+    text::{flat, parameters, quote::quoted_line, shortened},
     veil::Call,
 };
 
@@ -83,89 +79,132 @@ const EDITORS: [&str; 11] = [
 const WRITERS: [&str; 6] =
     ["write", "writefile", "writetofile", "filewrite", "create", "createfile"];
 
-/// A call, read.
-#[derive(Debug, Default)]
-pub(super) struct Action {
-    /// What it is about: a path, a command, or the first of its arguments.
-    pub(super) subject: String,
-    /// The values of its arguments alone.
-    pub(super) values: String,
-    pub(super) kind: Option<CallKind>,
-    /// What two calls share that do the same: the path, or the program of the command.
-    pub(super) key: String,
-    pub(super) touches: Vec<(Touch, String)>,
-    pub(super) plan: Option<Vec<Item>>,
-    /// A step of the plan that it adds or changes.
-    pub(super) step: Option<Step>,
-    /// Whether it changes a file that it does not name: the one that is open in an editor.
-    pub(super) edits_open_file: bool,
-    /// Whether nothing of it goes on once it is answered: it reads, changes or searches a file.
-    pub(super) is_at_once: bool,
-    /// The ids of work that it may ask for.
-    pub(super) handles: Vec<String>,
-    /// Whether it says something besides such an id.
-    pub(super) has_input: bool,
+/// The names of arguments that hold a path, the likeliest first.
+const PATHS: [&str; 15] = [
+    "file_path",
+    "notebook_path",
+    "path",
+    "filename",
+    "file_name",
+    "filePath",
+    "target_file",
+    "absolute_path",
+    "file",
+    "filepath",
+    "abs_path",
+    "relative_path",
+    "relative_workspace_path",
+    "source_path",
+    "new_path",
+];
+
+/// The names of arguments that hold a path where it looks like one: an order has a destination
+/// too.
+const PLACES: [&str; 3] = ["uri", "dest", "destination"];
+
+/// What a call is by the shape of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallKind {
+    /// It runs a command.
+    Command,
+    /// It names a file.
+    File,
+    /// It writes down a plan.
+    Plan,
+    Other,
 }
 
-/// Reads the arguments of the call of a tool.
-pub(super) fn read(tool: &str, text: &str) -> Action {
-    let value = value_of(text);
-    let mut action = Action::default();
-    match &value {
-        Some(value @ Value::Object(_)) => {
-            of_members(tool, value, &mut action);
-            (action.handles, action.has_input) =
-                (running::handles(value), running::has_input(value));
-        }
-        Some(Value::String(text)) => of_text(text, &mut action),
-        Some(Value::Array(items)) => {
-            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            of_text(&words.join(" "), &mut action);
-        }
-        _ => of_text(text, &mut action),
-    }
-    if action.key.is_empty() {
-        action.key.clone_from(&action.subject);
-    }
-    if action.values.is_empty() && action.kind != Some(CallKind::Command) {
-        action.values.clone_from(&action.subject);
-    }
-    action
+/// A call, read.
+#[derive(Debug, Default)]
+pub(crate) struct Action {
+    /// The file or folder that its arguments name.
+    pub(crate) path: Option<String>,
+    /// What it is about: a path, a command, or the first of its arguments.
+    pub(crate) subject: String,
+    /// The values of its arguments alone.
+    pub(crate) values: String,
+    pub(crate) kind: Option<CallKind>,
+    /// What two calls share that do the same: the path, or the program of the command.
+    pub(crate) key: String,
+    pub(crate) touches: Vec<(Touch, String)>,
+    pub(crate) plan: Option<Vec<Item>>,
+    /// A step of the plan that it adds or changes.
+    pub(crate) step: Option<PlanStep>,
+    /// Whether it changes a file that it does not name: the one that is open in an editor.
+    pub(crate) edits_open_file: bool,
+    /// Whether nothing of it goes on once it is answered: it reads, changes or searches a file.
+    pub(crate) is_at_once: bool,
+    /// The ids of work that it may ask for.
+    pub(crate) handles: Vec<String>,
+    /// Whether it says something besides such an id.
+    pub(crate) has_input: bool,
 }
 
 impl Action {
-    /// What it is about, to be told.
-    pub(super) fn to_tell(&self) -> CallSubject<'_> {
-        let kind = match self.kind {
+    /// Reads a call.
+    pub(crate) fn of_call(call: &Call<'_>) -> Self {
+        match call.parameters {
+            Some(parameters) => of_value(call.name, parameters),
+            None => Self::of_text(call.name, call.arguments.unwrap_or_default()),
+        }
+    }
+
+    /// Reads the arguments of the call of a tool as they were rendered.
+    pub(crate) fn of_text(tool: &str, text: &str) -> Self {
+        match value_of(text) {
+            Some(value) => of_value(tool, &value),
+            None => of_words(text),
+        }
+    }
+
+    /// Reads the command that stands in an agent's text.
+    pub(crate) fn of_command(command: &str) -> Self {
+        let mut action = Self::default();
+        command_of(command, &mut action);
+        action
+    }
+
+    /// What kind of call it is.
+    pub(crate) fn kind(&self) -> CallKind {
+        match self.kind {
             Some(kind) => kind,
             None if self.plan.is_some() || self.step.is_some() => CallKind::Plan,
             None if !self.touches.is_empty() => CallKind::File,
             None => CallKind::Other,
-        };
-        CallSubject { kind, text: &self.subject, values: &self.values, files: &self.touches }
+        }
+    }
+
+    fn complete(mut self) -> Self {
+        if self.key.is_empty() {
+            self.key.clone_from(&self.subject);
+        }
+        if self.values.is_empty() && self.kind != Some(CallKind::Command) {
+            self.values.clone_from(&self.subject);
+        }
+        self
     }
 }
 
-/// The command that stands in an agent's text.
-pub(super) fn of_command(command: &str) -> Action {
-    let mut action = Action::default();
-    command_of(command, &mut action);
-    action
+fn of_value(tool: &str, value: &Value) -> Action {
+    match value {
+        Value::Object(_) => {
+            let mut action = Action::default();
+            of_members(tool, value, &mut action);
+            action.handles = running::handles(value);
+            action.has_input = running::has_input(value);
+            action.complete()
+        }
+        Value::String(text) => of_words(text),
+        Value::Array(items) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            of_words(&words.join(" "))
+        }
+        value => of_words(&value.to_string()),
+    }
 }
 
-/// What a command in an agent's text is about, in one line.
-pub(crate) fn command_subject(command: &str) -> String {
-    of_command(command).subject
-}
-
-/// Reads the arguments of a call that are an object.
-pub(super) fn of_object(tool: &str, value: &Value) -> Action {
-    let mut action = Action::default();
-    of_members(tool, value, &mut action);
-    action
-}
-
-pub(super) fn value_of(text: &str) -> Option<Value> {
+/// The arguments that a text holds: JSON, or parameters in tags.
+pub(crate) fn value_of(text: &str) -> Option<Value> {
     let text = text.trim();
     let mut named = parameters(text).peekable();
     if named.peek().is_some() {
@@ -182,11 +221,12 @@ pub(super) fn value_of(text: &str) -> Option<Value> {
 
 fn of_members(tool: &str, value: &Value, action: &mut Action) {
     let text_at = |key: &str| value.str_at(key).filter(|text| !text.trim().is_empty());
-    let path = Call::path_in(value);
+    let path = path_in(value);
     action.plan = plan::of_arguments(value, path);
     action.step = plan::step(tool, value).filter(|_| action.plan.is_none());
     let shown = path.map(quoted_line);
     let path = shown.as_deref();
+    action.path = path.map(str::to_owned);
     // A list that is written to a file is a plan, and a change of the file.
     if let Some(plan) = action.plan.as_ref().filter(|_| path.is_none()) {
         action.subject = format!("plan of {} steps", plan.len());
@@ -265,6 +305,14 @@ fn of_members(tool: &str, value: &Value, action: &mut Action) {
     }
 }
 
+/// The path in the arguments of a call.
+fn path_in(arguments: &Value) -> Option<&str> {
+    let text_at = |key: &&str| arguments.str_at(key).filter(|text| !text.trim().is_empty());
+    let is_place = |text: &&str| text.contains(['/', '\\', '.']) && !text.contains(' ');
+    let place = || PLACES.iter().filter_map(text_at).find(is_place);
+    PATHS.iter().find_map(text_at).or_else(place)
+}
+
 /// The last part of a tool's name, in lower case and without the signs between its words:
 /// `mcp__fs__edit_file` is `editfile`.
 fn plain_name(tool: &str) -> String {
@@ -274,7 +322,7 @@ fn plain_name(tool: &str) -> String {
 }
 
 /// The command in the arguments of a call.
-pub(super) fn command_in(value: &Value) -> Option<String> {
+pub(crate) fn command_in(value: &Value) -> Option<String> {
     COMMANDS.iter().find_map(|key| match value.get(key)? {
         Value::Array(words) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
@@ -324,12 +372,14 @@ fn scalars(value: &Value) -> String {
     found.join(" ")
 }
 
-fn of_text(text: &str, action: &mut Action) {
+fn of_words(text: &str) -> Action {
+    let mut action = Action::default();
     if is_patch(text) {
-        of_patch(text, action);
+        of_patch(text, &mut action);
     } else {
         action.subject = shortened(text, SUBJECT);
     }
+    action.complete()
 }
 
 fn command_of(command: &str, action: &mut Action) {
@@ -405,7 +455,7 @@ mod tests {
     #[test]
     fn calls_are_read_by_the_shape_of_their_arguments() {
         let check = |tool: &str, text: &str, subject: &str, touches: &[(Touch, &str)]| {
-            let action = read(tool, text);
+            let action = Action::of_text(tool, text);
             let found: Vec<_> =
                 action.touches.iter().map(|(t, path)| (*t, path.as_str())).collect();
             assert_eq!((action.subject.as_str(), found.as_slice()), (subject, touches), "{text}");
@@ -448,7 +498,7 @@ mod tests {
             "ask: x, plan: Plan: raise the gate (Look, Raise it)",
             &[],
         );
-        assert!(read("edit", r#"{"search":"a","replace":""}"#).edits_open_file);
+        assert!(Action::of_text("edit", r#"{"search":"a","replace":""}"#).edits_open_file);
         check("x", "<parameter name=\"path\">a.rs</parameter>", "a.rs", &[(Touch::Read, "a.rs")]);
     }
 }

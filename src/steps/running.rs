@@ -46,7 +46,7 @@ const LEADS: [&str; 16] = [
 ];
 
 /// The ids of work that goes on after this result; empty where it is over.
-pub(super) fn ids(text: &str) -> Vec<String> {
+pub(crate) fn ids(text: &str) -> Vec<String> {
     let start = text.trim_start();
     if start.starts_with('{') {
         return json::read(start.trim_end().as_bytes())
@@ -90,7 +90,7 @@ fn of_json(value: &Value) -> Vec<String> {
 }
 
 /// The ids that the members of an object name: of a session, a process, a job.
-pub(super) fn handles(value: &Value) -> Vec<String> {
+pub(crate) fn handles(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in value.as_object().into_iter().flatten() {
         if !is_handle(key) {
@@ -123,7 +123,7 @@ fn is_id(word: &str) -> bool {
 }
 
 /// Whether a call says something besides the id that it asks for: input for a program.
-pub(super) fn has_input(value: &Value) -> bool {
+pub(crate) fn has_input(value: &Value) -> bool {
     let mut members = value.as_object().into_iter().flatten();
     members.any(|(key, value)| {
         !is_handle(key) && value.as_str().is_some_and(|text| text.contains(char::is_alphanumeric))

@@ -1,13 +1,12 @@
 //! What came of a call, by the shape of its result: whether it failed, and with what words.
 
 use super::{
-    calls::is_shell,
+    Touch,
     envelope::{plain_lines, status_of, tells_error, unwrapped},
-    sentence::holds,
 };
 use crate::{
     json::{self, Value},
-    text::{flat, lower_head},
+    text::{holds, lower_head, shortened},
     veil::CallOutcome,
 };
 
@@ -77,6 +76,43 @@ const TELLING: [&str; 25] = [
     "wrong",
 ];
 
+/// What the names of tools hold that run commands.
+const RUNNERS: [&str; 7] = ["bash", "shell", "exec", "run", "terminal", "command", "cmd"];
+
+/// Programs that show what others wrote, errors too.
+const VIEWERS: [&str; 16] = [
+    "cat", "head", "tail", "less", "more", "sed", "awk", "grep", "rg", "ag", "find", "ls", "git",
+    "diff", "echo", "bat",
+];
+
+/// What of a call tells how its result is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'c> {
+    is_shell: bool,
+    program: &'c str,
+    only_reads: bool,
+}
+
+impl<'c> Asked<'c> {
+    /// A call by its tool, its [`key`](super::Action::key) and the files that it touches.
+    pub(crate) fn new(tool: &str, key: &'c str, files: &[(Touch, String)]) -> Self {
+        let tool = tool.to_ascii_lowercase();
+        let is_shell = RUNNERS.iter().any(|word| tool.contains(word));
+        let only_reads = !files.is_empty() && files.iter().all(|(touch, _)| *touch == Touch::Read);
+        Self { is_shell, program: key.split(' ').next().unwrap_or_default(), only_reads }
+    }
+
+    /// Whether the result shows files and nothing else.
+    fn shows_files(self) -> bool {
+        self.only_reads && !self.is_shell
+    }
+
+    /// Whether it runs a program whose output is its own.
+    fn runs_program(self) -> bool {
+        self.is_shell && !VIEWERS.contains(&self.program)
+    }
+}
+
 /// What became of a call, as far as its source and its last result tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
@@ -91,24 +127,25 @@ pub(crate) enum Class {
 }
 
 /// Whether a result tells nothing but that its command ended with 1: a search without a hit.
-pub(super) fn is_silent(text: &str) -> bool {
+pub(crate) fn is_silent(text: &str) -> bool {
     status_of(text) == Some(1) && plain_lines(text).next().is_none()
 }
 
 impl Class {
     /// What became of a call with this result. What the source states stands before words, but for a
     /// statement that all went well: of a shell the last program makes it. It does where the words
-    /// are those of a file, which `reader`, the tool of a call that only reads files, shows.
-    pub(crate) fn of(stated: CallOutcome, text: &str, reader: Option<&str>) -> Self {
+    /// are those of a file that the call only reads.
+    pub(crate) fn of(stated: CallOutcome, text: &str, asked: Option<Asked<'_>>) -> Self {
         let is_done = stated == CallOutcome::Done || status_of(text) == Some(0);
         let words = if is_done { stated } else { CallOutcome::of_words(unwrapped(text)) };
         match stated.max(words) {
             CallOutcome::Denied => Self::Denied,
             CallOutcome::Cancelled => Self::Cancelled,
-            CallOutcome::Done if reader.is_some_and(|tool| !is_shell(tool)) => Self::Done,
+            CallOutcome::Done if asked.is_some_and(Asked::shows_files) => Self::Done,
             _ if status_of(text).is_none() && asks_for_another(text) => Self::NotRun,
             CallOutcome::Failed => Self::Failed,
             _ if is_failure(text) => Self::Failed,
+            _ if asked.is_some_and(Asked::runs_program) && tells_failure(text) => Self::Failed,
             _ => Self::Done,
         }
     }
@@ -139,7 +176,7 @@ fn asks_for_another(text: &str) -> bool {
 }
 
 /// Whether a result says that its call failed.
-pub(super) fn is_failure(text: &str) -> bool {
+pub(crate) fn is_failure(text: &str) -> bool {
     if let Some(status) = status_of(text) {
         return status != 0;
     }
@@ -168,7 +205,7 @@ pub(super) fn is_failure(text: &str) -> bool {
 
 /// Whether the output of a program says that it failed, as compilers and runners of tests do: in a
 /// line of its last ones.
-pub(super) fn tells_failure(text: &str) -> bool {
+pub(crate) fn tells_failure(text: &str) -> bool {
     if status_of(text).is_some() {
         return false;
     }
@@ -236,7 +273,7 @@ fn error_name(head: &str) -> bool {
 }
 
 /// Whether a line begins with the name of an error.
-pub(super) fn is_error_line(line: &str) -> bool {
+pub(crate) fn is_error_line(line: &str) -> bool {
     let head = lower_head(line.trim_start(), 60);
     error_name(&head) || head.starts_with("fatal:") || head.starts_with("e  ")
 }
@@ -258,7 +295,7 @@ fn is_json_failure(text: &str) -> bool {
 }
 
 /// What a failed result said: whole, or where it is long its beginning and its end.
-pub(super) fn failure(text: &str) -> String {
+pub(crate) fn failure(text: &str) -> String {
     let text = text.trim();
     if text.len() <= REMEMBERED {
         return text.to_owned();
@@ -270,14 +307,14 @@ pub(super) fn failure(text: &str) -> String {
 }
 
 /// A result that is a single line in tags stands as it is.
-pub(super) fn single_line(text: &str) -> Option<&str> {
+pub(crate) fn single_line(text: &str) -> Option<&str> {
     let text = text.trim();
     (text.starts_with('<') && !text.contains('\n')).then_some(text)
 }
 
 /// The line that tells what failed: of a traceback the last one, else the first that begins with an
 /// error, else the last that speaks of one, else the first. Empty where a result says nothing.
-pub(super) fn telling_line(text: &str) -> &str {
+pub(crate) fn telling_line(text: &str) -> &str {
     if let Some(line) = single_line(text) {
         return line;
     }
@@ -298,14 +335,14 @@ pub(super) fn telling_line(text: &str) -> &str {
 }
 
 /// The lines that tell of a failure, those that begin with one first.
-pub(super) fn failing_lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn failing_lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let begins = |line: &&str| is_error_line(line) || tells_failure(line);
     lines().filter(begins).take(MOST_FAILING)
 }
 
 /// What failed, in at most `most` bytes; of a traceback with the place.
-pub(super) fn told(text: &str, most: usize) -> String {
+pub(crate) fn told(text: &str, most: usize) -> String {
     match (telling_line(text), status_of(text)) {
         ("", Some(status)) => format!("no output, exit code {status}"),
         ("", None) => shortened(text.trim(), most),
@@ -328,18 +365,6 @@ fn place_of(text: &str) -> Option<String> {
         let name: Vec<&str> = name.into_iter().rev().collect();
         Some(format!("{}:{}", name.join("/"), rest.get(..end)?))
     })
-}
-
-/// A text in one line, cut between words where it is longer than `most` bytes.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    let head = (0..=text.len().min(most * 4)).rev().find_map(|at| text.get(..at));
-    let line = flat(head.unwrap_or_default());
-    if line.len() <= most && text.len() <= most * 4 {
-        return line;
-    }
-    let end = (0..=most.min(line.len())).rev().find_map(|at| line.get(..at)).unwrap_or_default();
-    let cut = end.rfind(' ').filter(|at| *at > most / 2).unwrap_or(end.len());
-    format!("{}…", end.get(..cut).unwrap_or(end).trim_end())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ const PART: usize = 2;
 
 /// What the lines hold, in at most `most` bytes; `None` where they are neither a search, a
 /// document, code nor a listing.
-pub(super) fn held(lines: &[&str], most: usize) -> Option<String> {
+pub(crate) fn held(lines: &[&str], most: usize) -> Option<String> {
     let lines = lines.get(..lines.len().min(MOST_LINES)).unwrap_or_default();
     let hits = lines.iter().filter_map(|line| hit(line));
     counted(hits, lines.len() / PART)
@@ -105,7 +105,7 @@ fn hit(line: &str) -> Option<&str> {
 }
 
 /// The headings of a document in at most `most` bytes.
-pub(super) fn sections_in(lines: &[&str], most: usize) -> Option<String> {
+pub(crate) fn sections_in(lines: &[&str], most: usize) -> Option<String> {
     sections(lines).and_then(|titles| named(&titles, most))
 }
 

@@ -1,24 +1,12 @@
 //! Which files a command reads and writes, by the shape of the command line.
 
-/// What happens to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
-    Read,
-    Changed,
-    /// Written as a whole.
-    Written,
-    Deleted,
-    /// Moved to the file that the next touch is about.
-    Moved,
-    /// Where the file of the touch before is now.
-    MovedHere,
-}
+use super::Touch;
 
 /// Longer commands are scripts: their beginning is looked at.
 const LONGEST: usize = 20_000;
 
 /// The files that a command names, with what happens to each, in order.
-pub(super) fn touches(command: &str) -> Vec<(Touch, String)> {
+pub(crate) fn touches(command: &str) -> Vec<(Touch, String)> {
     let mut found = Vec::new();
     let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
     let command = end.unwrap_or_default();
@@ -77,7 +65,7 @@ fn mark_of(line: &str) -> Option<String> {
 
 /// The program that a command runs, with its first word or module: `cargo test`, `python pytest`. What comes before the last
 /// `&&` and sets the stage (`cd`, variables) is left out.
-pub(super) fn program(command: &str) -> String {
+pub(crate) fn program(command: &str) -> String {
     let line = command.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let simple = split(line);
     let of = |words: &Vec<String>| {
@@ -121,7 +109,7 @@ fn without_documents(command: &str) -> Vec<&str> {
 }
 
 /// The simple commands of a line as words; quotes keep words together.
-pub(super) fn split(line: &str) -> Vec<Vec<String>> {
+pub(crate) fn split(line: &str) -> Vec<Vec<String>> {
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let mut quote: Option<char> = None;
     let mut chars = line.chars().peekable();
@@ -235,7 +223,7 @@ fn moved(paths: &[&str], found: &mut Vec<(Touch, String)>) {
 }
 
 /// Whether a command is that of an editor which changes lines of the file that is open: `edit 3:9`.
-pub(super) fn edits_open_file(command: &str) -> bool {
+pub(crate) fn edits_open_file(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let is_range = |word: &str| {
         word.split_once(':').is_some_and(|(from, to)| {

@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use super::{Call, Facet, Frame, OpenCalls, Source};
-use crate::{id::FacetId, json::Value};
+use super::{Action, Touch};
+use crate::{
+    id::FacetId,
+    veil::{Facet, Frame, OpenCalls, Source},
+};
 
-/// The longest path, in characters: systems have none that is longer.
-const LONGEST_PATH: usize = 4_096;
-/// The longest subject that is no path.
-const LONGEST: usize = 120;
-/// The names of others that say what a call is about, the likeliest first.
-const SUBJECTS: [&str; 8] =
-    ["command", "cmd", "pattern", "query", "url", "description", "prompt", "code"];
-
-/// A tool call: its tool, the path that it names, and what else it is about.
+/// A tool call: its tool, the path that it names, what else it is about, and the files it touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     /// The name of the tool.
     pub tool: Arc<str>,
-    /// The file or folder that the call names.
+    /// The file or folder that its arguments name.
     pub path: Option<Arc<str>>,
-    /// What the call is about, in one line: its path, or the first 120 characters of its command, of
-    /// its query, else of its first argument that is a text.
+    /// What the call is about, in one line of at most about 220 bytes: its path, the first line of
+    /// its command, what it searches for, the files of its patch, else its arguments.
     pub subject: Option<Arc<str>>,
+    /// The files that it touches, with what it does to each: those of its command and of its patch
+    /// too. Where it searches is none.
+    pub files: Arc<[(Touch, String)]>,
 }
 
 impl ToolCall {
     /// What a call says of itself.
-    pub(crate) fn of(call: &Call<'_>) -> Self {
-        let path = call.parameters.and_then(Call::path_in);
-        let path = path.and_then(|path| one_line(path, LONGEST_PATH));
-        let subject = path.clone().or_else(|| named(call, &SUBJECTS, LONGEST));
-        let subject = subject.or_else(|| first(call));
-        Self { tool: call.name.into(), path, subject }
+    pub(crate) fn of(tool: &str, action: Action) -> Self {
+        let subject = Some(action.subject).filter(|subject| !subject.is_empty());
+        Self {
+            tool: tool.into(),
+            path: action.path.map(Arc::from),
+            subject: subject.map(Arc::from),
+            files: action.touches.into(),
+        }
     }
 }
 
@@ -48,10 +48,10 @@ pub struct FacetCall {
 }
 
 /// Says of the facets of a session which tool call they belong to, frame by frame, by the rule of
-/// [`Pairs`](super::Pairs).
+/// [`Pairs`](crate::veil::Pairs).
 ///
 /// ```
-/// use afterimage::{json, veil::{Facet, FacetCalls, FacetOp, Frame, Source}};
+/// use afterimage::{json, steps::FacetCalls, veil::{Facet, FacetOp, Frame, Source}};
 ///
 /// let arguments = json::read(br#"{"file_path":"src/lib.rs","limit":20}"#)?;
 /// let call = Facet::tool_call("action-0", Some("c1"), "Read", arguments);
@@ -88,7 +88,7 @@ impl FacetCalls {
         found: &mut Vec<FacetCall>,
     ) {
         let call = if let Some(call) = facet.call() {
-            let made = ToolCall::of(&call);
+            let made = ToolCall::of(call.name, Action::of_call(&call));
             self.open.call(call.id, call.name, made.clone());
             Some((Some(made), true))
         } else if around.is_none() && facet.is_result() {
@@ -108,29 +108,4 @@ impl FacetCalls {
             self.add(child, call.as_ref(), found);
         }
     }
-}
-
-/// The first of these arguments that a call has, in one line.
-fn named(call: &Call<'_>, keys: &[&str], most: usize) -> Option<Arc<str>> {
-    let parameters = call.parameters?;
-    keys.iter().find_map(|key| line(parameters.get(key)?, most))
-}
-
-/// The first argument of a call that is a text, in one line.
-fn first(call: &Call<'_>) -> Option<Arc<str>> {
-    call.parameters?.as_object()?.values().find_map(|value| line(value, LONGEST))
-}
-
-/// The first line of a text. A command may be a list: a shell, its options and the script.
-fn line(value: &Value, most: usize) -> Option<Arc<str>> {
-    let text = match value {
-        Value::Array(list) => list.last()?.as_str()?,
-        value => value.as_str()?,
-    };
-    one_line(text, most)
-}
-
-fn one_line(text: &str, most: usize) -> Option<Arc<str>> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(most).collect::<String>().into())
 }

@@ -1,8 +1,7 @@
 //! Plans and lists of what is to be done, by their shape: objects with a text and a status, and
 //! checkboxes in Markdown.
 
-use super::{Ledger, outcome::shortened};
-use crate::{id::FrameSeq, json::Value};
+use crate::{json::Value, text::shortened};
 
 /// The bytes of a heading above steps.
 const HEADING: usize = 60;
@@ -10,20 +9,20 @@ const HEADING: usize = 60;
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Item {
-    pub(super) text: String,
-    pub(super) status: Status,
+pub(crate) struct Item {
+    pub(crate) text: String,
+    pub(crate) status: Status,
     /// The heading that it stands below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) heading: Option<String>,
+    pub(crate) heading: Option<String>,
     /// The id under which later calls change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<String>,
+    pub(crate) id: Option<String>,
 }
 
 /// What a call does to one step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum PlanStep {
     Added(Item),
     Changed { id: String, status: Option<Status>, text: Option<String> },
     Removed { id: String },
@@ -31,7 +30,7 @@ pub(super) enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Status {
+pub(crate) enum Status {
     Open,
     InProgress,
     Done,
@@ -52,7 +51,7 @@ impl Status {
     }
 
     /// What a line begins with that tells of a step of this status.
-    pub(super) fn mark(self) -> &'static str {
+    pub(crate) fn mark(self) -> &'static str {
         match self {
             Self::Open => "[ ] ",
             Self::InProgress => "[>] ",
@@ -72,7 +71,7 @@ const REPLACED: [&str; 6] =
 
 /// The plan that the arguments of a call write down, where they hold one: a list of objects, or one in
 /// Markdown under a key that speaks of a plan, or in a file that does. Another document is none.
-pub(super) fn of_arguments(arguments: &Value, path: Option<&str>) -> Option<Vec<Item>> {
+pub(crate) fn of_arguments(arguments: &Value, path: Option<&str>) -> Option<Vec<Item>> {
     let file = path.and_then(|path| path.rsplit(['/', '\\']).next());
     let is_of_plan = file.is_some_and(is_plan);
     let list = |value: &Value, key: &str| {
@@ -97,7 +96,7 @@ pub(super) fn of_arguments(arguments: &Value, path: Option<&str>) -> Option<Vec<
 
 /// The step that a call adds to a plan or changes: its tool speaks of tasks, and its arguments name
 /// one. What asks another agent for a task has its words.
-pub(super) fn step(tool: &str, arguments: &Value) -> Option<Step> {
+pub(crate) fn step(tool: &str, arguments: &Value) -> Option<PlanStep> {
     let tool = tool.to_ascii_lowercase();
     let is_named = |words: &[&str]| words.iter().any(|word| tool.contains(word));
     if !is_named(&["task", "todo", "step", "issue"]) || arguments.get("prompt").is_some() {
@@ -111,7 +110,7 @@ pub(super) fn step(tool: &str, arguments: &Value) -> Option<Step> {
     if is_named(&["create", "add", "new"]) {
         let text = title.or_else(|| text_at(&["description"]))?.to_owned();
         let status = status.map_or(Status::Open, Status::of);
-        return Some(Step::Added(Item { text, status, heading: None, id: None }));
+        return Some(PlanStep::Added(Item { text, status, heading: None, id: None }));
     }
     if !is_named(&["update", "set", "complete", "edit", "delete", "remove", "close"]) {
         return None;
@@ -123,54 +122,19 @@ pub(super) fn step(tool: &str, arguments: &Value) -> Option<Step> {
     })?;
     let is_gone = is_named(&["delete", "remove"]) || status.is_some_and(is_deleted);
     if is_gone {
-        return Some(Step::Removed { id });
+        return Some(PlanStep::Removed { id });
     }
     let is_done = is_named(&["complete", "close"]).then_some(Status::Done);
     let status = status.map(Status::of).or(is_done);
-    Some(Step::Changed { id, status, text: title.map(str::to_owned) })
+    Some(PlanStep::Changed { id, status, text: title.map(str::to_owned) })
 }
 
 fn is_deleted(status: &str) -> bool {
     ["deleted", "removed"].iter().any(|word| status.eq_ignore_ascii_case(word))
 }
 
-impl Ledger {
-    /// Notes what a call does to a step; gives the number of one that is added. The first one begins
-    /// another plan.
-    pub(super) fn take_step(&mut self, frame: FrameSeq, step: Step) -> Option<String> {
-        (self.plan_at, self.has_plan_tool) = (Some(frame), true);
-        match step {
-            Step::Added(item) => {
-                // A list that was written as a whole is another plan.
-                if self.plan.iter().all(|item| item.id.is_none()) {
-                    self.plan.clear();
-                }
-                let id = Some((self.plan.len() + 1).to_string());
-                self.plan.push(Item { id: id.clone(), ..item });
-                return id;
-            }
-            Step::Changed { id, status, text } => {
-                let of_id = |item: &&mut Item| item.id.as_deref() == Some(&*id);
-                let item = self.plan.iter_mut().find(of_id)?;
-                item.status = status.unwrap_or(item.status);
-                item.text = text.unwrap_or_else(|| std::mem::take(&mut item.text));
-            }
-            Step::Removed { id } => self.plan.retain(|item| item.id.as_deref() != Some(&*id)),
-        }
-        None
-    }
-
-    /// Notes the id that a result tells of the step that was added with a number.
-    pub(super) fn name_step(&mut self, number: &str, id: Option<String>) {
-        let of_number = |item: &&mut Item| item.id.as_deref() == Some(number);
-        if let (Some(item), Some(_)) = (self.plan.iter_mut().rfind(of_number), &id) {
-            item.id = id;
-        }
-    }
-}
-
 /// The id of the step that a result tells of: `Task #3 created`, `{"id": "3"}`.
-pub(super) fn id_in(result: &str) -> Option<String> {
+pub(crate) fn id_in(result: &str) -> Option<String> {
     let text = result.trim();
     if text.starts_with('{') {
         let value = crate::json::read(text.as_bytes()).ok()?;
@@ -225,7 +189,7 @@ const PLANNERS: [&str; 22] = [
 ];
 
 /// Whether a tool is one by which agents plan, by its name: other tools take lists too.
-pub(super) fn is_planner(tool: &str) -> bool {
+pub(crate) fn is_planner(tool: &str) -> bool {
     let plain = tool.chars().filter(|c| !matches!(c, '_' | '-'));
     let plain: String = plain.flat_map(char::to_lowercase).collect();
     // Servers have names before those of their tools.
@@ -258,7 +222,7 @@ fn item(value: &Value, is_told: bool) -> Option<Item> {
 }
 
 /// The checkboxes of a text, where there are two at least.
-pub(super) fn of_markdown(text: &str) -> Option<Vec<Item>> {
+pub(crate) fn of_markdown(text: &str) -> Option<Vec<Item>> {
     let mut heading: Option<String> = None;
     let items = text.lines().filter_map(|line| {
         let line = line.trim_start();
@@ -331,11 +295,11 @@ mod tests {
         let added = Item { text, status: Status::Open, heading: None, id: None };
         let arguments =
             r#"{"subject":"Dredge the lock","description":"All of it","activeForm":"x"}"#;
-        assert_eq!(of("TaskCreate", arguments), Some(Step::Added(added)));
+        assert_eq!(of("TaskCreate", arguments), Some(PlanStep::Added(added)));
         let changed =
-            Step::Changed { id: "3".into(), status: Some(Status::InProgress), text: None };
+            PlanStep::Changed { id: "3".into(), status: Some(Status::InProgress), text: None };
         assert_eq!(of("task_update", r#"{"taskId":"3","status":"in_progress"}"#), Some(changed));
-        let removed = Some(Step::Removed { id: "3".into() });
+        let removed = Some(PlanStep::Removed { id: "3".into() });
         assert_eq!(of("TaskUpdate", r##"{"taskId":"#3","status":"deleted"}"##), removed);
         assert_eq!(of("TaskUpdate", r#"{"status":"done"}"#), None);
         assert_eq!(of("Task", r#"{"description":"Dredge","prompt":"Dredge it"}"#), None);

@@ -1,6 +1,6 @@
 //! The files that a script inside of a command writes: `open("tide.py", "w")` and the like.
 
-use super::shell::Touch;
+use super::Touch;
 
 /// Longer commands are looked at in their beginning.
 const LONGEST: usize = 20_000;
@@ -18,7 +18,7 @@ const WRITERS: [(&str, Option<Touch>); 5] = [
 const METHODS: [&str; 2] = ["write_text(", "write_bytes("];
 
 /// The files that scripts in a command write, where their paths stand in it.
-pub(super) fn writes(command: &str) -> Vec<(Touch, String)> {
+pub(crate) fn writes(command: &str) -> Vec<(Touch, String)> {
     let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
     let script = end.unwrap_or_default();
     let mut found: Vec<(Touch, String)> = Vec::new();

@@ -121,7 +121,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// A text without what colours a terminal: `\x1b[1;31m` and the like.
-pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
+pub(crate) fn uncoloured(text: &str) -> Cow<'_, str> {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default();
     if first.len() == text.len() {

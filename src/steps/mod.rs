@@ -1,0 +1,64 @@
+//! What the calls of a session do, and what came of them: read once, for all who ask.
+//!
+//! ```text
+//! arguments ─ Action ──→ kind, subject, files with what happens to each, plan, work asked for
+//! command ─── shell, script ──→ the files that it touches
+//! result ──── Class ───→ done, failed, not run, cancelled, denied, or going on
+//! frames ──── FacetCalls → the call that each facet belongs to
+//! ```
+//!
+//! What a source states of a call ([`CallOutcome`](crate::veil::CallOutcome)) stands before what the
+//! words of its result suggest.
+
+mod action;
+mod contents;
+mod envelope;
+mod facet_calls;
+mod file_read;
+mod outcome;
+pub(crate) mod plan;
+pub(crate) mod running;
+mod script;
+mod shell;
+
+pub(crate) use action::{Action, CallKind};
+pub(crate) use contents::held;
+pub(crate) use envelope::{is_note, is_prompt, unwrapped};
+pub use facet_calls::{FacetCall, FacetCalls, ToolCall};
+pub(crate) use file_read::{FileRead, LineRange};
+pub(crate) use outcome::{
+    Asked, Class, failing_lines, failure, is_error_line, is_silent, single_line, telling_line, told,
+};
+pub(crate) use plan::{Item, PlanStep, Status};
+
+/// What a call does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Touch {
+    /// It reads it.
+    Read,
+    /// It changes a part of it.
+    Changed,
+    /// It writes it as a whole.
+    Written,
+    /// It deletes it.
+    Deleted,
+    /// It moves it to where the next touch is.
+    Moved,
+    /// The file of the touch before is here now.
+    MovedHere,
+}
+
+impl Touch {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Changed => "changed",
+            Self::Written => "written",
+            Self::Deleted => "deleted",
+            Self::Moved => "moved",
+            Self::MovedHere => "movedHere",
+        }
+    }
+}
