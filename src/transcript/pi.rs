@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::{
+    answer,
     branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
@@ -35,6 +36,8 @@ pub(super) struct PiReader {
     /// The system prompt in force, with its frame, and the tools.
     system: Option<(u64, String)>,
     tools: IndexMap<String, Value>,
+    /// The model that answered last.
+    model: Option<Value>,
     /// The session that it was forked from, and when.
     forked_from: Option<String>,
     forked_at: Option<i64>,
@@ -128,6 +131,16 @@ impl PiReader {
         Some(FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) })
     }
 
+    /// What the request for a summary used, unless a fork copied it: it is in no message.
+    fn usage_of_summary(&self, record: &Object) -> Option<ModelAnswer> {
+        let written = record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
+        let forked_at = self.forked_from.as_ref().and(self.forked_at);
+        let is_copy = written.zip(forked_at).is_some_and(|(written, at)| written < at);
+        let usage = record.get("usage").filter(|_| !is_copy)?;
+        let said = answer::of(self.model.as_ref(), Some(usage));
+        said.usage.is_some().then_some(said)
+    }
+
     /// Says of an answer that it is a copy: it is older than the session, which was forked.
     fn note_copy(&mut self, record: &Object, draft: &mut FrameDraft, sink: &mut Sink) {
         let Some(from) = self.forked_from.as_deref().filter(|_| draft.source == Source::Agent)
@@ -195,6 +208,7 @@ impl super::Decoder for PiReader {
                 Some(Value::Object(inner))
                     if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
+                    self.model = inner.get("model").cloned().or(self.model.take());
                     let mut draft = message(inner, line);
                     self.note_copy(&record, &mut draft, sink);
                     draft
@@ -208,15 +222,10 @@ impl super::Decoder for PiReader {
                 Some(summary) => {
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
                     let compacted = (kind == "compaction").then(|| self.compacted(&record));
-                    if record.get("usage").is_some_and(|usage| matches!(usage, Value::Object(_))) {
-                        sink.note(
-                            line,
-                            "the request for this summary has a usage: no sum holds it",
-                        );
-                    }
                     FrameDraft {
                         facets,
                         compacted,
+                        session_usage: self.usage_of_summary(&record).into_iter().collect(),
                         ..FrameDraft::record(Source::Environment, line)
                     }
                 }
@@ -372,18 +381,22 @@ mod tests {
     };
 
     #[test]
-    fn the_request_for_a_summary_is_noted_as_in_no_sum() {
-        let usage = r#","usage":{"input":126400,"output":25}"#;
-        for (usage, noted) in [(usage, 1), ("", 0)] {
-            let line = format!(
-                r#"{{"type":"compaction","id":"a","timestamp":"t","summary":"so far"{usage}}}"#
+    fn the_request_for_a_summary_is_in_the_sums_of_its_session_and_not_of_a_fork() {
+        let of = |parent: &str| {
+            let lines = format!(
+                r#"{{"type":"session","version":3,"id":"p","timestamp":"2026-03-02T00:00:00Z","cwd":"/x"{parent}}}
+{{"type":"message","id":"a","timestamp":"2026-03-01T00:00:00Z","message":{{"role":"assistant","model":"m","content":[]}}}}
+{{"type":"compaction","id":"b","timestamp":"2026-03-01T00:00:01Z","summary":"so far","usage":{{"input":126400,"output":25}}}}
+"#
             );
-            let head = r#"{"type":"session","version":3,"id":"p","timestamp":"t","cwd":"/x"}"#;
-            let lines = format!("{head}\n{line}\n");
-            let mut transcript = Transcript::new(lines.as_bytes()).unwrap();
-            transcript.by_ref().for_each(|frame| drop(frame.unwrap()));
-            assert_eq!(transcript.report().noted, noted);
-        }
+            let frames = Transcript::new(lines.as_bytes()).unwrap().map(Result::unwrap);
+            let said = frames.filter_map(|of| of.frame.imported.map(|of| of.session_usage));
+            said.flatten().collect::<Vec<_>>()
+        };
+        let [said] = <[crate::veil::ModelAnswer; 1]>::try_from(of("")).unwrap();
+        assert_eq!(said.model.as_deref(), Some("m"));
+        assert_eq!(said.usage.and_then(|usage| usage.input), Some(126_400));
+        assert!(of(r#","parentSession":"/x/2026_q.jsonl""#).is_empty());
     }
 
     #[test]
