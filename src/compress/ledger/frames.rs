@@ -1,6 +1,6 @@
 //! Frames as the veil has them: where things stand in what was never rendered.
 
-use super::{Chronicle, Ledger, speaker::is_of_program};
+use super::{Chronicle, Ledger, own_words::OwnWords, speaker::is_of_program};
 use crate::{
     id::{FacetType, FrameSeq, Role},
     steps::{Action, Status},
@@ -75,7 +75,8 @@ impl Ledger {
     pub fn words_in(frame: &Frame) -> Option<&str> {
         let is_users = frame.source == Source::User;
         let words = frame.added().filter(|facet| is_users && is_words(facet));
-        words.map(|facet| &*facet.content).find(|text| !is_of_program(text))
+        let text = words.map(|facet| &*facet.content).find(|text| !is_of_program(text))?;
+        Some(OwnWords::of(text).inside_of_tags())
     }
 
     /// The steps of the plan that are not done, those in work first, with the frame of the plan.

@@ -114,6 +114,19 @@ impl<'t> OwnWords<'t> {
         self.text.trim().lines().map(mark).collect::<Vec<_>>().join("\n").into()
     }
 
+    /// The text without the tags that stand around it, and what else clients put before it in tags.
+    pub(super) fn inside_of_tags(&self) -> &'t str {
+        let tags =
+            || self.material.iter().filter(|of| self.part(of.range.clone()).starts_with('<'));
+        let is_blank = |range: Range<usize>| self.part(range).trim().is_empty();
+        let start = tags()
+            .fold(0, |at, of| if is_blank(at..of.range.start) { at.max(of.range.end) } else { at });
+        let last = tags().last().filter(|of| is_blank(of.range.end..self.text.len()));
+        let end = last.map_or(self.text.len(), |of| of.range.start.max(start));
+        let inside = self.part(start..end).trim();
+        if inside.is_empty() { self.text } else { inside }
+    }
+
     /// What is certain not to be quoted or pasted, with a mark where something is left out.
     pub(super) fn own(&self) -> Cow<'t, str> {
         let own = self.without(&[Kind::Quote, Kind::Paste, Kind::Sentences]);

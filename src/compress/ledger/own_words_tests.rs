@@ -149,3 +149,14 @@ fn a_part_of_a_text_keeps_the_marks_of_what_it_cuts() {
     check("Bob wrote:\nOne.\n\nTwo.", "Two", "Two.", "Bob wrote:\nTwo.");
     check("Never push. Ask.", "push", "Ask.", "push. Ask.");
 }
+
+#[test]
+fn the_tags_of_clients_around_a_message_are_none_of_its_words() {
+    let check = |text: &str, words: &str| assert_eq!(OwnWords::of(text).inside_of_tags(), words);
+    check("<current_datetime>t</current_datetime>\n\nMend it.", "Mend it.");
+    check("<user_input mode=\"act\">Mend it.</user_input>", "Mend it.");
+    check("<user_query>\nMend <b>it</b>.\n</user_query>\n", "Mend <b>it</b>.");
+    for text in ["# Gate\nMend it.", "> Mend it.", "Mend <file>a</file> it.", "<doc>a</doc>"] {
+        check(text, text);
+    }
+}

@@ -122,7 +122,7 @@ fn task(session: Option<&Value>, path: &Path) -> Fact {
     let by_sessions = at(&|_, frame| {
         let line = frame.imported.as_ref().map(|imported| imported.line);
         let says = |facet: &Facet| {
-            words.as_deref().is_some_and(|words| letters(&facet.content).starts_with(words))
+            words.as_deref().is_some_and(|words| letters(&facet.content).contains(words))
         };
         line == first["line"].as_u64()
             && frame.uuid.as_deref() == first["uuid"].as_str()
