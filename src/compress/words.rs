@@ -1,4 +1,4 @@
-use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words, words_behind};
+use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words};
 use crate::{
     id::{ChunkType, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -43,14 +43,12 @@ impl WordPlaces {
                 PartRef::Text if chunk.content().trim().is_empty() => {}
                 PartRef::Text if may_be_words(chunk.chunk_type()) => {
                     let role = chunk.role().unwrap_or(Role::User);
-                    let waits = self.log.waits();
-                    let speaker = self.hears(source, role, chunk.content());
-                    let is_answer = waits && speaker == Speaker::Program;
-                    is_words |= speaker == Speaker::User && *source == Source::User;
-                    is_output |= is_answer;
-                    is_more |= !is_answer || words_behind(chunk.content()).is_some();
+                    let heard = self.log.hears(Some(source), role, chunk.content());
+                    is_words |= heard.speaker == Speaker::User && *source == Source::User;
+                    is_output |= heard.is_answer;
+                    is_more |= !heard.is_answer || heard.behind.is_some();
                     // The operator may speak between a command and its output.
-                    if speaker == Speaker::Agent && self.log.waits() {
+                    if heard.speaker == Speaker::Agent && self.log.waits() {
                         self.command = index;
                     }
                 }
@@ -66,16 +64,6 @@ impl WordPlaces {
         }
         let command = is_output.then_some(self.command);
         FrameWords { of_user: is_words, command, is_output: is_output && !is_more }
-    }
-
-    /// Who says a text. What the environment says in the user's place answers a command that waits,
-    /// as a program does, and is nothing else: [`Ledger`](super::Ledger) has the same rule.
-    fn hears(&mut self, source: &Source, role: Role, text: &str) -> Speaker {
-        if *source == Source::Environment && role == Role::User {
-            self.log.is_answered();
-            return Speaker::Program;
-        }
-        self.log.hears(role, text)
     }
 
     /// Whether the agent's texts may hold commands.

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{keeper::Asking, survival::words::is_of_program};
+use super::keeper::Asking;
 use crate::{
     Result,
-    compress::Unit,
+    compress::{CompressionTransform, Unit},
     hud::RenderedContext,
-    snapshot::{FrameSnapshot, FrameSnapshotBuilder, PartRef, Substitution, SubstitutionKind},
-    veil::{History, Source},
+    snapshot::{FrameSnapshotBuilder, Substitution, SubstitutionKind},
     window::DroppedFrames,
 };
 
@@ -56,11 +55,12 @@ impl Dropping {
     pub(super) fn render(
         &mut self,
         asking: &Asking<'_>,
-        units: &[Unit],
+        transform: &CompressionTransform,
         instead: &[Substitution],
     ) -> Result<Option<RenderedContext>> {
+        let units = transform.units();
         if self.keeps_first && self.first.is_none() {
-            self.first = units.iter().position(|unit| is_of_user(unit, asking.history));
+            self.first = units.iter().position(|unit| is_of_user(unit, transform));
         }
         let per_message = asking.request.framing.per_message;
         let gone = units.len().saturating_sub(self.newest);
@@ -121,18 +121,9 @@ pub(super) fn gap(asking: &Asking<'_>, dropped: &DroppedFrames) -> Substitution 
     }
 }
 
-/// Whether a unit is a message of the user: no result of a tool, and not what a program said in the
-/// user's place.
-pub(super) fn is_of_user(unit: &Unit, history: &History) -> bool {
-    let frames = history.frames();
-    let is_said = |snapshot: &FrameSnapshot| {
-        !snapshot.chunks().any(|chunk| matches!(chunk.part(), PartRef::Result { .. }))
-            && !is_of_program(snapshot.text())
-    };
-    unit.range().all(|index| {
-        frames.source(index) == Some(Source::User)
-            && frames.snapshot(index).is_some_and(|snapshot| is_said(&snapshot))
-    })
+/// Whether a unit is a message of the user.
+pub(super) fn is_of_user(unit: &Unit, transform: &CompressionTransform) -> bool {
+    unit.range().all(|index| transform.is_words(index))
 }
 
 /// What was dropped, and of what stands instead of frames what is not inside of that, in order.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Result,
-    compress::{CompressionJob, Engine, Passage, Unit},
+    compress::{CompressionJob, CompressionTransform, Engine, Passage, Unit},
     hud::RenderedContext,
     id::{FacetType, Role},
     snapshot::{Substitution, SubstitutionKind},
@@ -55,7 +55,7 @@ impl KeepUser {
     pub(super) fn render(
         &mut self,
         asking: &Asking<'_>,
-        units: &[Unit],
+        transform: &CompressionTransform,
         engine: &dyn Engine,
     ) -> Result<Option<(RenderedContext, bool)>> {
         let context = asking.render(&self.gaps)?;
@@ -63,6 +63,7 @@ impl KeepUser {
             return Ok(Some((context, false)));
         }
         // The last unit is what the agent is to answer.
+        let units = transform.units();
         let old = units.split_last().map_or(units, |(_, old)| old);
         let is_new = old.last().is_some_and(|last| last.range().end > self.end);
         if is_new {
@@ -70,7 +71,7 @@ impl KeepUser {
         }
         let mut most = self.most.min(asking.room / 2);
         loop {
-            self.keep(asking, old, most);
+            self.keep((asking, transform), old, most);
             let context = asking.render(&self.gaps)?;
             if context.tokens().total <= asking.room {
                 return Ok(Some((context, is_new)));
@@ -111,11 +112,16 @@ impl KeepUser {
 
     /// What stands for the old units: nothing, but for the last of them the summary. So many tokens
     /// of what the user said last stay.
-    fn keep(&mut self, asking: &Asking<'_>, old: &[Unit], most: u64) {
+    fn keep(
+        &mut self,
+        (asking, transform): (&Asking<'_>, &CompressionTransform),
+        old: &[Unit],
+        most: u64,
+    ) {
         let mut left = most;
         let mut stays = vec![false; old.len()];
         for (unit, stays) in old.iter().zip(&mut stays).rev() {
-            if is_of_user(unit, asking.history) {
+            if is_of_user(unit, transform) {
                 let tokens = unit.tokens + unit.messages * asking.request.framing.per_message;
                 let Some(rest) = left.checked_sub(tokens) else { break };
                 (left, *stays) = (rest, true);

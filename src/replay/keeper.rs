@@ -142,12 +142,12 @@ impl Keeper {
             Self::Dropping(dropping, transform) => {
                 transform.look(history)?;
                 let asking = Asking { hud, history, request, room, now };
-                let context = dropping.render(&asking, transform.units(), &[])?;
+                let context = dropping.render(&asking, transform, &[])?;
                 Ok(Request { dropped: dropping.dropped(), ..Request::of(context) })
             }
             Self::Masking(masking, rest, transform) => {
                 let asking = Asking { hud, history, request, room, now };
-                let context = rest.render(&asking, transform.units(), masking.masks())?;
+                let context = rest.render(&asking, transform, masking.masks())?;
                 let dropped = rest.dropped();
                 let shortened = masking.shortened(&dropped);
                 Ok(Request { dropped, shortened, ..Request::of(context) })
@@ -155,7 +155,7 @@ impl Keeper {
             Self::KeepUser(keep, transform) => {
                 transform.look(history)?;
                 let asking = Asking { hud, history, request, room, now };
-                let made = keep.render(&asking, transform.units(), engine)?;
+                let made = keep.render(&asking, transform, engine)?;
                 let (context, is_compressed) = made.unzip();
                 let is_compressed = is_compressed == Some(true);
                 Ok(Request { is_compressed, dropped: keep.dropped(), ..Request::of(context) })

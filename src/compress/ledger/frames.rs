@@ -48,25 +48,16 @@ impl Ledger {
             gather(facet, &mut text);
             return self.result(at, facet.call_id(), (&text, facet.outcome()), chronicle);
         } else if is_words(facet) {
-            self.read_words(&facet.content, &frame.source, at, chronicle.as_deref_mut());
+            let role = match frame.source {
+                Source::Agent => Role::Assistant,
+                Source::System => Role::System,
+                Source::User | Source::Environment | Source::Other(_) => Role::User,
+            };
+            let of = (Some(&frame.source), role);
+            self.says(at, of, &facet.content, chronicle.as_deref_mut());
         }
         for child in &facet.children {
             self.read_facet(child, frame, chronicle.as_deref_mut());
-        }
-    }
-
-    fn read_words(
-        &mut self,
-        text: &str,
-        source: &Source,
-        at: FrameSeq,
-        chronicle: Option<&mut Chronicle>,
-    ) {
-        match source {
-            Source::Agent => self.says(at, Role::Assistant, text, chronicle),
-            Source::System => self.says(at, Role::System, text, chronicle),
-            Source::User => self.says(at, Role::User, text, chronicle),
-            Source::Environment | Source::Other(_) => self.hears_world(at, text, chronicle),
         }
     }
 

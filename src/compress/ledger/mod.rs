@@ -58,4 +58,4 @@ pub use section::LedgerLine;
 pub(super) use section::{Section, SectionLine};
 pub(super) use speaker::{Speaker, is_of_program, may_be_words};
 pub use state::Ledger;
-pub(super) use text_log::{TextLog, fenced_command, words_behind};
+pub(super) use text_log::{TextLog, fenced_command};

@@ -12,7 +12,7 @@ use super::{
     rule,
     sentence::is_question,
     speaker::{Speaker, may_be_words},
-    text_log::{TextLog, words_behind},
+    text_log::{Heard, TextLog},
     trailer::Trailer,
 };
 use crate::{
@@ -288,12 +288,8 @@ impl Ledger {
                 }
                 PartRef::Result { id } => open = Some(OpenResult::new(id, chunk)),
                 PartRef::Text if may_be_words(chunk.chunk_type()) && !text.trim().is_empty() => {
-                    let of_world = passage.source == Some(Source::Environment);
-                    if of_world && role == Role::User {
-                        self.hears_world(passage.from, text, chronicle.as_deref_mut());
-                    } else {
-                        self.says(passage.from, role, text, chronicle.as_deref_mut());
-                    }
+                    let of = (passage.source.as_ref(), role);
+                    self.says(passage.from, of, text, chronicle.as_deref_mut());
                 }
                 _ => {}
             }
@@ -316,33 +312,20 @@ impl Ledger {
         self.command = None;
     }
 
-    /// Takes what the environment says for the answer to a command in the agent's text, where one
-    /// waits.
-    pub(super) fn hears_world(
-        &mut self,
-        frame: FrameSeq,
-        text: &str,
-        chronicle: Option<&mut Chronicle>,
-    ) {
-        if self.log.waits() {
-            self.log.is_answered();
-            self.answer_in_text(frame, text, chronicle);
-        }
-    }
-
+    /// Takes a text that is no call, result or thought: where it is from, as far as that is known,
+    /// and the role in which it is said.
     pub(super) fn says(
         &mut self,
         frame: FrameSeq,
-        role: Role,
+        (source, role): (Option<&Source>, Role),
         text: &str,
         mut chronicle: Option<&mut Chronicle>,
     ) {
-        let waits = self.log.waits();
         if role == Role::Assistant && !self.log.has_spoken() {
             self.first_turn = Some(frame);
             self.asked.clone_from(&self.rules);
         }
-        let speaker = self.log.hears(role, text);
+        let Heard { speaker, is_answer, behind } = self.log.hears(source, role, text);
         // What stands beside the user's words in a message may be a file.
         let is_beside = speaker == Speaker::User && self.last_words == Some(frame);
         let own = (speaker == Speaker::User && !is_beside).then(|| OwnWords::of(text));
@@ -373,9 +356,9 @@ impl Ledger {
             };
             chronicle.says(frame, speaker, (&words, &own));
         }
-        if speaker == Speaker::Program && waits {
+        if is_answer {
             self.answer_in_text(frame, text, chronicle.as_deref_mut());
-            if let Some(words) = words_behind(text) {
+            if let Some(words) = behind {
                 self.user_says(frame, words, &OwnWords::of(words), chronicle.is_some());
                 if let Some(chronicle) = chronicle {
                     chronicle.says(frame, Speaker::User, (words, words));

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     id::Role,
     steps::{Class, is_error_line, is_prompt},
-    veil::CallOutcome,
+    veil::{CallOutcome, Source},
 };
 
 /// Who speaks in a history, text by text. That commands stand in the agent's text is known once
@@ -34,6 +34,16 @@ pub(in crate::compress) struct TextLog {
     /// Whether an answer had none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_unsigned: bool,
+}
+
+/// Who says a text.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compress) struct Heard<'t> {
+    pub(in crate::compress) speaker: Speaker,
+    /// Whether it answers a command in the agent's text.
+    pub(in crate::compress) is_answer: bool,
+    /// What the user wrote behind such an answer.
+    pub(in crate::compress) behind: Option<&'t str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -94,8 +104,29 @@ impl TextLog {
         self.may_hold_commands().then(|| fenced_command(text)).flatten()
     }
 
-    /// Who says the next text, which is no call, result or thought.
-    pub(in crate::compress) fn hears(&mut self, role: Role, text: &str) -> Speaker {
+    /// Takes the next text, which is no call, result or thought. What the environment says in the
+    /// user's place answers a command that waits, as a program does, and is nothing else.
+    pub(in crate::compress) fn hears<'t>(
+        &mut self,
+        source: Option<&Source>,
+        role: Role,
+        text: &'t str,
+    ) -> Heard<'t> {
+        let waited = self.waits;
+        let of_world =
+            role == Role::User && matches!(source, Some(Source::Environment | Source::Other(_)));
+        let speaker = if of_world {
+            self.waits = false;
+            Speaker::Program
+        } else {
+            self.speaker(role, text)
+        };
+        let is_answer = waited && speaker == Speaker::Program;
+        let behind = words_behind(text).filter(|_| is_answer && !of_world);
+        Heard { speaker, is_answer, behind }
+    }
+
+    fn speaker(&mut self, role: Role, text: &str) -> Speaker {
         match role {
             Role::Assistant => {
                 (self.waits, self.objections) = (self.command(text).is_some(), 0);
@@ -131,11 +162,6 @@ impl TextLog {
         }
     }
 
-    /// Notes that a program answered in another way than in the user's words.
-    pub(in crate::compress) fn is_answered(&mut self) {
-        self.waits = false;
-    }
-
     fn is_answer(&self, waits: bool, text: &str) -> bool {
         if !self.may_hold_commands() {
             return false;
@@ -157,7 +183,7 @@ fn has_signs(text: &str) -> bool {
 }
 
 /// What somebody wrote behind the output of a program, in one text with it.
-pub(in crate::compress) fn words_behind(text: &str) -> Option<&str> {
+fn words_behind(text: &str) -> Option<&str> {
     let begins = text.trim_start().starts_with('<') && is_of_program(text);
     let (_, behind) = begins.then(|| text.rsplit_once("</output>")).flatten()?;
     let behind = behind.trim();
@@ -273,7 +299,7 @@ mod tests {
 
     fn speakers(said: &[(Role, &str)]) -> Vec<Speaker> {
         let mut log = TextLog::default();
-        said.iter().map(|(role, text)| log.hears(*role, text)).collect()
+        said.iter().map(|(role, text)| log.hears(None, *role, text).speaker).collect()
     }
 
     #[test]
