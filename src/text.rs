@@ -1,6 +1,10 @@
 //! Positions in UTF-8 text.
 
 pub(crate) mod quote;
+/// Words and names by which texts are recognised: made of the tables in `text/words`.
+pub(crate) mod words {
+    include!(concat!(env!("OUT_DIR"), "/words.rs"));
+}
 
 use std::{borrow::Cow, ops::Range};
 
@@ -211,5 +215,30 @@ mod tests {
             }
         }
         assert!(found.iter().all(|count| *count > 100), "{found:?}");
+    }
+
+    #[cfg(feature = "rules")]
+    #[test]
+    fn tables_of_words_are_toml_and_a_list_holds_the_words_of_all_languages() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/text/words");
+        let mut rules = Vec::new();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            for (section, lists) in text.parse::<toml::Table>().unwrap() {
+                for (name, words) in lists.as_table().unwrap() {
+                    let words = words.as_array().unwrap().iter();
+                    let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
+                    assert!(!words.is_empty(), "{section}.{name}");
+                    if (section.as_str(), name.as_str()) == ("rule", "rules") {
+                        rules.extend(words.into_iter().map(str::to_owned));
+                    }
+                }
+            }
+        }
+        let mut made = words::rule::RULES.to_vec();
+        rules.sort_unstable();
+        made.sort_unstable();
+        assert_eq!(rules, made);
+        assert!(["never", "niemals", "nunca"].iter().all(|word| made.contains(word)));
     }
 }

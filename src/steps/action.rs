@@ -7,7 +7,12 @@ use super::{
 };
 use crate::{
     json::{self, Value},
-    text::{flat, parameters, quote::quoted_line, shortened},
+    text::{
+        flat, parameters,
+        quote::quoted_line,
+        shortened,
+        words::action::{EDITORS, EDITS, PATHS, WRITERS},
+    },
     veil::Call,
 };
 
@@ -33,70 +38,8 @@ const SHORT_LINE: usize = 24;
 /// The names of arguments that hold a command.
 const COMMANDS: [&str; 6] = ["command", "cmd", "script", "code", "shell", "commands"];
 
-/// What says that the call changes the file.
-const EDITS: [&str; 21] = [
-    "old_string",
-    "new_string",
-    "old_str",
-    "new_str",
-    "oldText",
-    "newText",
-    "oldString",
-    "newString",
-    "edits",
-    "patch",
-    "diff",
-    "insert_line",
-    "insert_text",
-    "insert",
-    "search",
-    "replace",
-    "replacement",
-    "new_source",
-    "code_edit",
-    "replacements",
-    "replacement_text",
-];
-
 /// What says that the call writes the file as a whole.
 const WHOLE: [&str; 5] = ["content", "contents", "file_text", "text", "data"];
-
-/// The tools and the verbs of editors that change a file, and the tools that write one as a whole,
-/// where no other argument says so: see [`plain_name`].
-const EDITORS: [&str; 11] = [
-    "edit",
-    "multiedit",
-    "editfile",
-    "fileedit",
-    "notebookedit",
-    "replace",
-    "strreplace",
-    "searchreplace",
-    "applydiff",
-    "insert",
-    "undoedit",
-];
-const WRITERS: [&str; 6] =
-    ["write", "writefile", "writetofile", "filewrite", "create", "createfile"];
-
-/// The names of arguments that hold a path, the likeliest first.
-const PATHS: [&str; 15] = [
-    "file_path",
-    "notebook_path",
-    "path",
-    "filename",
-    "file_name",
-    "filePath",
-    "target_file",
-    "absolute_path",
-    "file",
-    "filepath",
-    "abs_path",
-    "relative_path",
-    "relative_workspace_path",
-    "source_path",
-    "new_path",
-];
 
 /// The names of arguments that hold a path where it looks like one: an order has a destination
 /// too.

@@ -1,6 +1,7 @@
 //! What an output of many lines holds, in a few names: the files of a search, the sections of a
 //! document, what a file of code defines, the files of a listing.
 
+use crate::text::words::contents::{DEFINING, MODIFIERS};
 use indexmap::IndexMap;
 
 /// More lines are not looked at.
@@ -8,49 +9,6 @@ const MOST_LINES: usize = 4_000;
 
 /// A longer word is no name.
 const LONGEST: usize = 120;
-
-/// The words that begin the definition of something that others name.
-const DEFINING: [&str; 19] = [
-    "fn",
-    "def",
-    "defp",
-    "defmodule",
-    "func",
-    "function",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "interface",
-    "type",
-    "module",
-    "mod",
-    "impl",
-    "record",
-    "protocol",
-    "object",
-    "macro_rules!",
-];
-
-/// The words that may stand before these.
-const MODIFIERS: [&str; 16] = [
-    "pub",
-    "pub(crate)",
-    "pub(super)",
-    "export",
-    "default",
-    "async",
-    "static",
-    "private",
-    "public",
-    "protected",
-    "internal",
-    "final",
-    "abstract",
-    "unsafe",
-    "const",
-    "declare",
-];
 
 /// What lines of one output are, where at least so many of them are alike: one in so many.
 const PART: usize = 2;

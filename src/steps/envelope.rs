@@ -1,32 +1,9 @@
 //! What programs put around their output: statuses, tags, members such as `Exit Code: 1`, prompts.
 
-/// What stands before the status of a command, in lower case.
-const STATUSES: [&str; 8] = [
-    "<returncode>",
-    "exited with code ",
-    "exit code: ",
-    "exit code ",
-    "exit status ",
-    "\"exit_code\":",
-    "<exit_code>",
-    "exit status: ",
-];
+use crate::text::words::envelope::{MEMBERS, STATUSES};
 
 /// The names of members that hold the output, in lower case.
 const OUTPUTS: [&str; 3] = ["output", "stdout", "stderr"];
-
-/// The names of members that may follow the output, in lower case.
-const MEMBERS: [&str; 9] = [
-    "error",
-    "stderr",
-    "exit code",
-    "exit status",
-    "return code",
-    "signal",
-    "pid",
-    "background pids",
-    "process group pgid",
-];
 
 /// The bytes at the beginning and at the end of a result that may tell of its status.
 const HEAD: usize = 400;

@@ -16,7 +16,8 @@ pub struct ToolCall {
     /// The file or folder that its arguments name.
     pub path: Option<Arc<str>>,
     /// What the call is about, in one line of at most about 220 bytes: its path, the first line of
-    /// its command, what it searches for, the files of its patch, else its arguments.
+    /// its command, what it searches for, the files of its patch, else the values of its
+    /// arguments.
     pub subject: Option<Arc<str>>,
     /// The files that it touches, with what it does to each: those of its command and of its patch
     /// too. Where it searches is none.
@@ -26,7 +27,8 @@ pub struct ToolCall {
 impl ToolCall {
     /// What a call says of itself.
     pub(crate) fn of(tool: &str, action: Action) -> Self {
-        let subject = Some(action.subject).filter(|subject| !subject.is_empty());
+        let subject = if action.values.is_empty() { action.subject } else { action.values };
+        let subject = Some(subject).filter(|subject| !subject.is_empty());
         Self {
             tool: tool.into(),
             path: action.path.map(Arc::from),

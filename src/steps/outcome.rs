@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     json::{self, Value},
-    text::{holds, lower_head, shortened},
+    text::{
+        holds, lower_head, shortened,
+        words::outcome::{FAILURES, TELLING, VIEWERS},
+    },
     veil::CallOutcome,
 };
 
@@ -19,71 +22,8 @@ const MOST_FAILING: usize = 6;
 /// Longer results are not looked at as JSON.
 const LONGEST_JSON: usize = 1 << 16;
 
-/// What the first words of a result say where the call failed.
-const FAILURES: [&str; 24] = [
-    "fatal:",
-    "traceback (most recent call last)",
-    "exception",
-    "panicked at",
-    "permission denied",
-    "command not found",
-    "no such file or directory",
-    "failed to",
-    "aborted",
-    "rejected",
-    "execution error",
-    "command timed out",
-    "no replacement was performed",
-    "your proposed edit has introduced",
-    "string to replace not found",
-    "file has not been read",
-    "invalid ",
-    "patch rejected",
-    "apply_patch verification failed",
-    "cannot ",
-    "unknown command",
-    "usage error",
-    "the user doesn't want",
-    "syntaxerror",
-];
-
-/// What a line holds that tells of a failure.
-const TELLING: [&str; 25] = [
-    "error",
-    "errors",
-    "err",
-    "failed",
-    "failure",
-    "failures",
-    "fail",
-    "fatal",
-    "panicked",
-    "cannot",
-    "can't",
-    "could not",
-    "unable",
-    "not found",
-    "no such",
-    "denied",
-    "refused",
-    "invalid",
-    "missing",
-    "undefined",
-    "unexpected",
-    "timed out",
-    "conflict",
-    "rejected",
-    "wrong",
-];
-
 /// What the names of tools hold that run commands.
 const RUNNERS: [&str; 7] = ["bash", "shell", "exec", "run", "terminal", "command", "cmd"];
-
-/// Programs that show what others wrote, errors too.
-const VIEWERS: [&str; 16] = [
-    "cat", "head", "tail", "less", "more", "sed", "awk", "grep", "rg", "ag", "find", "ls", "git",
-    "diff", "echo", "bat",
-];
 
 /// What of a call tells how its result is to be read.
 #[derive(Clone, Copy, Debug)]

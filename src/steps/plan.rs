@@ -1,7 +1,13 @@
 //! Plans and lists of what is to be done, by their shape: objects with a text and a status, and
 //! checkboxes in Markdown.
 
-use crate::{json::Value, text::shortened};
+use crate::{
+    json::Value,
+    text::{
+        shortened,
+        words::plan::{PLANNERS, REPLACED, TEXTS},
+    },
+};
 
 /// The bytes of a heading above steps.
 const HEADING: usize = 60;
@@ -60,15 +66,9 @@ impl Status {
     }
 }
 
-const TEXTS: [&str; 9] =
-    ["content", "step", "title", "task", "text", "subject", "description", "name", "activeForm"];
 /// The names of arguments that say which step is meant.
 const IDS: [&str; 7] = ["taskId", "task_id", "id", "todoId", "todo_id", "stepId", "number"];
 const STATES: [&str; 4] = ["status", "state", "done", "completed"];
-/// What an edit takes away: a list in it is the plan no more.
-const REPLACED: [&str; 6] =
-    ["old_string", "old_str", "oldString", "oldText", "old_source", "search"];
-
 /// The plan that the arguments of a call write down, where they hold one: a list of objects, or one in
 /// Markdown under a key that speaks of a plan, or in a file that does. Another document is none.
 pub(crate) fn of_arguments(arguments: &Value, path: Option<&str>) -> Option<Vec<Item>> {
@@ -161,32 +161,6 @@ pub(crate) fn id_in(result: &str) -> Option<String> {
     };
     marked.or_else(led).filter(|id| !id.is_empty())
 }
-
-/// The tools by which agents plan, in small letters and without `_` and `-`.
-const PLANNERS: [&str; 22] = [
-    "todowrite",
-    "writetodo",
-    "writetodos",
-    "todo",
-    "todos",
-    "todolist",
-    "updatetodo",
-    "updatetodos",
-    "updatetodolist",
-    "managetodolist",
-    "updateplan",
-    "plan",
-    "planwrite",
-    "writeplan",
-    "createplan",
-    "setplan",
-    "taskcreate",
-    "taskupdate",
-    "tasktracker",
-    "createtask",
-    "updatetask",
-    "focuschain",
-];
 
 /// Whether a tool is one by which agents plan, by its name: other tools take lists too.
 pub(crate) fn is_planner(tool: &str) -> bool {

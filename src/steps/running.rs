@@ -1,49 +1,16 @@
 //! Work that goes on after its call was answered, and the ids by which later calls ask for it.
 
 use super::envelope::unwrapped;
-use crate::json::{self, Value};
+use crate::{
+    json::{self, Value},
+    text::words::running::{ENDED, GOES_ON, LEADS},
+};
 
 /// The bytes at the beginning of a result that say whether it goes on.
 const HEAD: usize = 400;
 
 /// The ids that are remembered of one call.
 const MOST_IDS: usize = 4;
-
-/// What says that the work goes on.
-const GOES_ON: [&str; 8] = [
-    "running",
-    "background",
-    "started",
-    "in progress",
-    "queued",
-    "pending",
-    "spawned",
-    "submitted",
-];
-
-/// What says that it does not.
-const ENDED: [&str; 8] =
-    ["exited", "finished", "completed", "failed", "error", "not running", "no longer", "stopped"];
-
-/// What stands before the id of work.
-const LEADS: [&str; 16] = [
-    "id",
-    "session",
-    "pid",
-    "job",
-    "task",
-    "process",
-    "shell",
-    "handle",
-    "command",
-    "bash",
-    "run",
-    "batch",
-    "operation",
-    "agent",
-    "thread",
-    "build",
-];
 
 /// The ids of work that goes on after this result; empty where it is over.
 pub(crate) fn ids(text: &str) -> Vec<String> {

@@ -1,6 +1,12 @@
 //! What became of a call, as its source states it.
 
-use crate::{json::Value, text::lower_head};
+use crate::{
+    json::Value,
+    text::{
+        lower_head,
+        words::outcome::{CANCELLED, DENIED},
+    },
+};
 
 /// What became of a call, as the source of its result states it: a mark of its own, and not the
 /// result's words. The wire member `outcome` of a result. The greater of two statements is the one
@@ -27,38 +33,6 @@ pub enum CallOutcome {
     /// The user, or a rule, refused the call: it was not run.
     Denied,
 }
-
-/// What clients write in the place of the result of a call that they were told not to run, in lower
-/// case.
-const DENIED: [&str; 14] = [
-    "the user doesn't want",
-    "the user does not want",
-    "the user rejected",
-    "the user denied",
-    "the user declined",
-    "the user has specified a rule",
-    "user rejected",
-    "user denied",
-    "rejected by user",
-    "denied by user",
-    "exec command rejected by user",
-    "patch rejected by user",
-    "tool execution denied",
-    "claude requested permissions",
-];
-
-/// The same of a call that was stopped.
-const CANCELLED: [&str; 9] = [
-    "cancelled",
-    "canceled",
-    "operation cancelled",
-    "operation canceled",
-    "interrupted by user",
-    "request interrupted",
-    "aborted by user",
-    "tool execution aborted",
-    "sibling tool call errored",
-];
 
 impl CallOutcome {
     /// All of them, in their order.

@@ -118,10 +118,14 @@ fn talk() -> Vec<Frame> {
 
 /// The requests of a talk within 1,000 tokens, each as its messages.
 fn requests(policy: ReplayPolicy) -> (Vec<Vec<String>>, ReplayFigures) {
+    requests_of(talk(), policy)
+}
+
+fn requests_of(frames: Vec<Frame>, policy: ReplayPolicy) -> (Vec<Vec<String>>, ReplayFigures) {
     let budget = Budget::new(1_000);
     let mut replay = Replay::new(hud(Arc::new(Chars4)), budget, policy, Arc::new(OutlineEngine));
     let mut requests = Vec::new();
-    for frame in talk() {
+    for frame in frames {
         if let Some(turn) = replay.push(frame, NOW).unwrap() {
             let messages = turn.context.unwrap().messages();
             requests.push(messages.iter().map(|said| said.content().into_owned()).collect());
@@ -141,6 +145,19 @@ fn the_first_message_stays_where_that_is_the_policy() {
     assert!(slid.last().unwrap().iter().all(|said| said != FIRST));
     // What is newest stays in both.
     assert!(kept.last().unwrap().iter().any(|said| said.starts_with("reading 23 ")));
+}
+
+#[test]
+fn what_a_program_says_first_is_not_the_first_message() {
+    let notice = "<session_context>\nThe quay is at low water.\n</session_context>";
+    let notice = Facet::new("notice", FacetType::EVENT, notice);
+    let mut frames = vec![Frame::new(0, Source::User).with(FacetOp::add(notice))];
+    frames.extend(talk().into_iter().map(|mut frame| {
+        frame.sequence = (frame.sequence.get() + 1).into();
+        frame
+    }));
+    let (kept, _) = requests_of(frames, ReplayPolicy::FirstAndLast);
+    assert_eq!(kept.last().unwrap()[0], FIRST);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Later words of the user that take back an earlier rule.
 
 use super::{
-    rule::RULES,
     sentence::{holds, is_question, lower, words},
     topic::{is_same_word, names, orders, subjects, topic},
+};
+use crate::text::words::{
+    correction::{ALLOWING, CORRECTING, DENYING, INSTEAD, OF_REVOKING, REVOKING},
+    rule::RULES,
 };
 
 /// The words by which a sentence corrects what was said before.
@@ -18,78 +21,6 @@ pub(super) enum Correction {
     /// `you may push now`
     Allows,
 }
-
-const REVOKING: [&str; 17] = [
-    "forget",
-    "ignore",
-    "disregard",
-    "scratch that",
-    "strike that",
-    "never mind",
-    "nevermind",
-    "drop that",
-    "drop the",
-    "cancel that",
-    "skip that",
-    "skip the",
-    "you can forget",
-    "you can ignore",
-    "vergiss",
-    "olvida",
-    "oublie",
-];
-
-/// What a correction begins with.
-const CORRECTING: [&str; 14] = [
-    "no",
-    "nope",
-    "nein",
-    "actually",
-    "wait",
-    "sorry",
-    "correction",
-    "on second thought",
-    "instead",
-    "change of plan",
-    "change of plans",
-    "i changed my mind",
-    "stattdessen",
-    "i meant",
-];
-
-/// What a correction holds.
-const INSTEAD: [&str; 11] = [
-    "instead",
-    "rather than",
-    "changed my mind",
-    "from now on",
-    "after all",
-    "lieber",
-    "stattdessen",
-    "plutôt",
-    "en vez de",
-    "en lugar de",
-    "invece",
-];
-
-const ALLOWING: [&str; 14] = [
-    "you can",
-    "you may",
-    "you're allowed",
-    "you are allowed",
-    "no longer",
-    "anymore",
-    "any more",
-    "ok to",
-    "okay to",
-    "fine to",
-    "fine now",
-    "feel free",
-    "allowed now",
-    "go ahead and",
-];
-
-const DENYING: [&str; 6] = ["never", "don't", "do not", "avoid", "not", "no"];
 
 /// How a sentence corrects what was said before; `after_no` says that the sentence before it is a
 /// mere `No.`
@@ -138,30 +69,6 @@ pub(super) fn says_instead(sentence: &str) -> bool {
     };
     sentence.split_whitespace().nth(2).is_some() && holds(asked, &INSTEAD)
 }
-
-/// What a revocation is said with.
-const OF_REVOKING: [&str; 20] = [
-    "forget",
-    "ignore",
-    "disregard",
-    "scratch",
-    "strike",
-    "never",
-    "mind",
-    "nevermind",
-    "drop",
-    "cancel",
-    "skip",
-    "told",
-    "mentioned",
-    "rule",
-    "rules",
-    "asked",
-    "previous",
-    "thing",
-    "part",
-    "instruction",
-];
 
 /// How long before the correction a rule was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,63 +1,10 @@
 //! What an agent found missing: a rule that asks for it cannot be kept.
 
-use super::{
+use super::sentence::{holds, is_question, lower, sentences, words};
+use crate::text::words::{
     decision::GUESSES,
-    sentence::{holds, is_question, lower, sentences, words},
+    obstacle::{MEANS, MISSING},
 };
-
-/// What is said of what is not there.
-const MISSING: [&str; 24] = [
-    "not exposed",
-    "not available",
-    "isn't available",
-    "aren't available",
-    "is unavailable",
-    "are unavailable",
-    "not installed",
-    "isn't installed",
-    "not present",
-    "not supported",
-    "isn't supported",
-    "not configured",
-    "isn't configured",
-    "not accessible",
-    "no access to",
-    "don't have access",
-    "does not exist",
-    "doesn't exist",
-    "do not exist",
-    "don't exist",
-    "cannot be used",
-    "can't be used",
-    "no network access",
-    "no internet access",
-];
-
-/// What an agent works with.
-const MEANS: [&str; 22] = [
-    "tool",
-    "tools",
-    "command",
-    "commands",
-    "server",
-    "servers",
-    "mcp",
-    "skill",
-    "skills",
-    "session",
-    "environment",
-    "sandbox",
-    "network",
-    "internet",
-    "package",
-    "packages",
-    "binary",
-    "binaries",
-    "browser",
-    "compiler",
-    "machine",
-    "permission",
-];
 
 /// The sentences of a text of the agent that tell of means that are not there, in order.
 pub(super) fn obstacles(text: &str) -> impl Iterator<Item = &str> {

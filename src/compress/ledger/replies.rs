@@ -2,38 +2,19 @@
 //! speaks again.
 
 use super::sentence::{holds, lower, sentences};
-use crate::{id::FrameSeq, text::flat};
+use crate::{
+    id::FrameSeq,
+    text::{
+        flat,
+        words::replies::{CLOSINGS, TELLING},
+    },
+};
 
 /// The bytes of an answer that are kept.
 const LONGEST: usize = 600;
 
 /// The bytes of an answer that are looked at.
 const LOOKED_AT: usize = 4_000;
-
-/// Words of a sentence that only closes an answer.
-const CLOSINGS: [&str; 21] = [
-    "let me know",
-    "feel free",
-    "happy to help",
-    "glad to help",
-    "any questions",
-    "anything else",
-    "any other questions",
-    "further assistance",
-    "have a great day",
-    "have a nice day",
-    "safe travels",
-    "you're welcome",
-    "how can i help",
-    "how can i assist",
-    "how may i assist",
-    "would you like me to",
-    "would you like to",
-    "please confirm",
-    "shall i",
-    "thank you for",
-    "i apologize",
-];
 
 /// An exclamation of at most so many words says nothing: `Perfect!`.
 const EXCLAMATION: usize = 4;
@@ -101,26 +82,6 @@ fn body(text: &str) -> Option<String> {
     let body = telling(&body.replace("**", ""), LONGEST);
     body.contains(' ').then_some(body)
 }
-
-/// Words of a sentence that says what is so, and what is not.
-const TELLING: [&str; 16] = [
-    "cannot",
-    "can't",
-    "not",
-    "no",
-    "never",
-    "only",
-    "unable",
-    "unfortunately",
-    "must",
-    "because",
-    "denied",
-    "refused",
-    "failed",
-    "total",
-    "confirmed",
-    "instead",
-];
 
 /// An answer in about `most` bytes: the sentences that tell a figure or a limit before others, in
 /// order. Of a single sentence its beginning and its end, where the figure mostly stands.

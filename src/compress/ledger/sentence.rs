@@ -1,42 +1,10 @@
 //! Sentences of what was said, outside of code.
 
 pub(super) use crate::text::holds;
+use crate::text::words::sentence::{ASKS, OPENINGS};
 
 /// A longer sentence is a text.
 const LONGEST: usize = 300;
-
-/// What may stand before a question.
-const OPENINGS: [&str; 6] = ["and ", "but ", "so ", "ok ", "okay ", "also "];
-
-/// What a question begins with that has no mark at its end.
-const ASKS: [&str; 26] = [
-    "why",
-    "how come",
-    "how can",
-    "how do",
-    "how does",
-    "how should",
-    "how would",
-    "what if",
-    "what is",
-    "what are",
-    "what does",
-    "what about",
-    "is it",
-    "is there",
-    "is this",
-    "is that",
-    "are there",
-    "are you",
-    "do you",
-    "do we",
-    "does",
-    "can't we",
-    "can't you",
-    "can i",
-    "shouldn't",
-    "aren't",
-];
 
 /// The sentences of a text outside of code, each at most [`LONGEST`] bytes.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {

@@ -1,7 +1,10 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
 use super::{line_kind::has, material_words::OF_USERS};
-use crate::text::quote::HEADS;
+use crate::text::{
+    quote::HEADS,
+    words::speaker::{BEGINNINGS, OF_PROGRAMS},
+};
 
 /// Who said something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,54 +15,6 @@ pub(in crate::compress) enum Speaker {
     Program,
     Operator,
 }
-
-/// What the names of tags hold that programs put around what they say for the user.
-const OF_PROGRAMS: [&str; 19] = [
-    "system",
-    "reminder",
-    "environment",
-    "context",
-    "command",
-    "stdout",
-    "stderr",
-    "output",
-    "returncode",
-    "result",
-    "observation",
-    "notification",
-    "hook",
-    "permission",
-    "aborted",
-    "instructions",
-    "caveat",
-    "response",
-    "tool",
-];
-
-/// What a text begins with that a program says without a tag.
-const BEGINNINGS: [&str; 21] = [
-    "Stop hook ",
-    "Tool result",
-    "Tool output",
-    "Tool use rejected",
-    "Tool call ",
-    "Result of ",
-    "Output of ",
-    "Command output",
-    "Called the ",
-    "I have *added these files to the chat*",
-    "*Trust this message as the true contents",
-    "Content from @",
-    "Caveat: The messages below",
-    "[Request interrupted",
-    "# AGENTS.md",
-    "OBSERVATION:",
-    "Observation:",
-    "EXECUTION RESULT",
-    "This session is being continued from",
-    "[System",
-    "[system",
-];
 
 /// Whether a chunk of this type may be somebody's words: states, summaries and what a reader knows for a notice are none.
 pub(in crate::compress) fn may_be_words(chunk_type: Option<&str>) -> bool {

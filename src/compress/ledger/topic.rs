@@ -1,75 +1,10 @@
 //! What a sentence is about, and what it asks for.
 
-use super::{
+use super::sentence::{lower, words};
+use crate::text::words::{
     rule::RULES,
-    sentence::{lower, words},
+    topic::{BOUNDS, EMPTY},
 };
-
-/// Words that tell nothing of what a sentence is about.
-const EMPTY: [&str; 62] = [
-    "the",
-    "and",
-    "for",
-    "that",
-    "this",
-    "with",
-    "have",
-    "has",
-    "will",
-    "from",
-    "then",
-    "please",
-    "instead",
-    "actually",
-    "want",
-    "about",
-    "what",
-    "said",
-    "before",
-    "would",
-    "rather",
-    "like",
-    "just",
-    "also",
-    "when",
-    "there",
-    "them",
-    "they",
-    "your",
-    "you",
-    "into",
-    "really",
-    "need",
-    "not",
-    "can",
-    "may",
-    "now",
-    "than",
-    "are",
-    "was",
-    "all",
-    "any",
-    "but",
-    "its",
-    "it's",
-    "i'd",
-    "i'll",
-    "let's",
-    "okay",
-    "sorry",
-    "wait",
-    "nope",
-    "correction",
-    "second",
-    "thought",
-    "longer",
-    "anymore",
-    "fine",
-    "feel",
-    "free",
-    "allowed",
-    "earlier",
-];
 
 /// The words that tell what a sentence is about.
 pub(super) fn topic(sentence: &str) -> Vec<String> {
@@ -119,32 +54,6 @@ pub(super) fn orders(rule: &str) -> Vec<String> {
     found.dedup();
     found
 }
-
-/// The words before a number that says how much or how often.
-const BOUNDS: [&str; 22] = [
-    "most",
-    "least",
-    "than",
-    "within",
-    "exactly",
-    "maximum",
-    "minimum",
-    "max",
-    "min",
-    "limit",
-    "under",
-    "over",
-    "about",
-    "every",
-    "only",
-    "höchstens",
-    "mindestens",
-    "máximo",
-    "mínimo",
-    "maximal",
-    "minimal",
-    "of",
-];
 
 /// The numbers, days, versions and ids that a rule speaks of: those that bound nothing. A rule about
 /// port 9090 says nothing of port 8080.
