@@ -2,7 +2,7 @@
 
 use crate::{
     Error, ErrorKind, Result,
-    json::{Fields, Value},
+    json::{self, Fields, Value},
 };
 
 /// The version of saved state; an object that has it begins with it.
@@ -72,14 +72,12 @@ pub(crate) fn range_to_json(range: &std::ops::Range<usize>) -> Value {
 
 /// What serde describes, as JSON; `load` is its inverse.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Value {
-    serde_json::to_value(value).map_or(Value::Null, Value::from)
+    json::to_value(value).unwrap_or_default()
 }
 
 pub(crate) fn load<T: serde::de::DeserializeOwned>(fields: &mut Fields, key: &str) -> Result<T> {
     let value = Fields::required(fields.take(key), key, "an object")?;
-    let read = serde_json::Value::try_from(&value)?;
-    serde_json::from_value(read)
-        .map_err(|error| Error::new(ErrorKind::Shape, error.to_string()).under(key))
+    Ok(json::from_value(value).map_err(|error| error.under(key))?)
 }
 
 /// That nothing is left of an object.

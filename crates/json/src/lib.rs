@@ -23,6 +23,7 @@
 pub mod duration;
 pub mod error;
 mod fields;
+mod from_value;
 mod millis;
 #[doc(hidden)]
 pub mod name;
@@ -32,11 +33,13 @@ mod path;
 mod places;
 mod read;
 mod serde;
+mod to_value;
 mod value;
 mod write;
 
 pub use error::{Error, ErrorKind, Place, WithPlace};
 pub use fields::{Fields, ObjectExt};
+pub use from_value::from_value;
 pub use millis::Millis;
 pub use number::Number;
 pub use object::Object;
@@ -45,6 +48,7 @@ pub use places::{PlacedValue, children, children_after};
 pub use read::{
     FromJson, MAX_BYTES, MAX_DEPTH, mended_note, most_unpacked, read, read_as, read_mended,
 };
+pub use to_value::to_value;
 pub use value::Value;
 pub use write::{write_array, write_object, write_string};
 

@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Value {
 
 /// The key under which `serde_json` hands over a number when some crate of the build turns its
 /// `arbitrary_precision` on.
-const EXACT_NUMBER: &str = "$serde_json::private::Number";
+pub(crate) const EXACT_NUMBER: &str = "$serde_json::private::Number";
 
 struct ValueVisitor;
 
@@ -190,6 +190,25 @@ macro_rules! serde_through_name {
                     let message = format!("expected {}, found {name:?}", $what);
                     serde::de::Error::custom(message)
                 })
+            }
+        }
+    )+};
+}
+
+/// Implements serde's two traits through a type's `Display` and `parse`.
+#[macro_export]
+macro_rules! serde_through_text {
+    ($($name:ty),+) => {$(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
             }
         }
     )+};

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Moment, ObservationInfo, Pointer, Template};
 use crate::{Error, Result};
 
@@ -72,34 +74,46 @@ pub struct Policy {
 }
 
 /// A tool whose responses are observations.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolRule {
     /// The name.
     pub name: String,
     /// The title of its section; made of the name by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// From how many ticks on its observation is called old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_after_ticks: Option<u64>,
     /// What is then advised.
+    #[serde(default = "stale_note")]
     pub stale_note: String,
     /// What a summary says of the rest; `{tool}` is the tool.
+    #[serde(default = "hint")]
     pub hint: String,
     /// Whether there is an observation for each of its arguments.
+    #[serde(default)]
     pub by_arguments: bool,
     /// Which answers take the place of an observation.
+    #[serde(default)]
     pub accepts: ReplacementRule,
     /// The arrays that are merged element by element, with the member that tells these apart.
+    #[serde(default)]
     pub arrays: BTreeMap<Pointer, String>,
     /// The lines that matter most, in order.
+    #[serde(default)]
     pub lines: Vec<LineRule>,
     /// Other places that matter, and are shown before the rest.
+    #[serde(default)]
     pub important: Vec<Pointer>,
     /// Whether nothing but `lines` and `important` is shown.
+    #[serde(default)]
     pub only_marked: bool,
 }
 
 /// Which answers take the place of an observation. Errors and older ones never do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReplacementRule {
     /// Those that say as much: not empty, of the same kind, an object with at least half of the
     /// members that the last full one had.
@@ -110,39 +124,49 @@ pub enum ReplacementRule {
 }
 
 /// A line of a summary: a label, a value, and the elements of a list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LineRule {
     /// What stands before the colon; nothing for a line that is all value.
     pub label: String,
     /// The value. May be left out where there is a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Template>,
     /// The list whose elements follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Pointer>,
     /// How an element looks; its places begin at the element.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<Template>,
     /// Whether the elements stand on the line itself, and not on lines below it.
+    #[serde(rename = "inline")]
     pub is_inline: bool,
 }
 
 /// A response that holds a part of another tool's observation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PartialRule {
     /// The tool that answers so.
     pub tool: String,
     /// Where in its payload the part stands; the whole of it by default.
+    #[serde(default)]
     pub from: Pointer,
     /// The tool whose observation it belongs to.
     pub into: String,
     /// Where in that one.
+    #[serde(default)]
     pub to: Pointer,
 }
 
 /// A tool that changes the world.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ActionRule {
     /// The tool.
     pub tool: String,
     /// What is out of date once it succeeded.
+    #[serde(default)]
     pub stale: Vec<Target>,
 }
 
@@ -156,7 +180,8 @@ pub struct Target {
 }
 
 /// What a summary looks like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Form {
     /// Markdown with a section for each observation.
     #[default]
@@ -166,7 +191,8 @@ pub enum Form {
 }
 
 /// What a summary ends with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SummaryEnding {
     /// A line for each note, and for each observation that is old.
     #[default]
@@ -206,6 +232,14 @@ impl Default for Policy {
     }
 }
 
+fn stale_note() -> String {
+    "consider refreshing".to_owned()
+}
+
+fn hint() -> String {
+    "Use {tool} for the rest".to_owned()
+}
+
 impl ToolRule {
     /// The rule for a tool of which nothing special is known.
     pub fn new(name: impl Into<String>) -> Self {
@@ -213,8 +247,8 @@ impl ToolRule {
             name: name.into(),
             title: None,
             stale_after_ticks: None,
-            stale_note: "consider refreshing".to_owned(),
-            hint: "Use {tool} for the rest".to_owned(),
+            stale_note: stale_note(),
+            hint: hint(),
             by_arguments: false,
             accepts: ReplacementRule::default(),
             arrays: BTreeMap::new(),
