@@ -94,7 +94,7 @@ impl Action {
 
     /// Reads the arguments of the call of a tool as they were rendered.
     pub(crate) fn of_text(tool: &str, text: &str) -> Self {
-        match value_of(text) {
+        match arguments(text) {
             Some(value) => of_value(tool, &value),
             None => of_words(text),
         }
@@ -147,7 +147,7 @@ fn of_value(tool: &str, value: &Value) -> Action {
 }
 
 /// The arguments that a text holds: JSON, or parameters in tags.
-pub(crate) fn value_of(text: &str) -> Option<Value> {
+pub(crate) fn arguments(text: &str) -> Option<Value> {
     let text = text.trim();
     let mut named = parameters(text).peekable();
     if named.peek().is_some() {

@@ -79,7 +79,7 @@ impl FileRead {
         let value = if let Some(value) = call.parameters {
             value
         } else {
-            read = action::value_of(call.arguments?);
+            read = action::arguments(call.arguments?);
             read.as_ref()?
         };
         let path = path_of(action)?;

@@ -21,7 +21,7 @@ pub(crate) mod running;
 mod script;
 mod shell;
 
-pub(crate) use action::{Action, CallKind};
+pub(crate) use action::{Action, CallKind, arguments};
 pub(crate) use contents::held;
 pub(crate) use envelope::{is_note, is_prompt, unwrapped};
 pub use facet_calls::{FacetCall, FacetCalls, ToolCall};

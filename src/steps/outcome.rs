@@ -8,7 +8,7 @@ use crate::{
     json::{self, Value},
     text::{
         holds, lower_head, shortened,
-        words::outcome::{FAILURES, TELLING, VIEWERS},
+        words::outcome::{FAILING_PARTS, FAILING_STARTS, FAILURES, TELLING, VIEWERS},
     },
     veil::CallOutcome,
 };
@@ -153,22 +153,8 @@ pub(crate) fn tells_failure(text: &str) -> bool {
     let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
     tail.lines().any(|line| {
         let line = line.trim_start();
-        let begins = [
-            "FAILED ",
-            "FAIL ",
-            "FAIL\t",
-            "--- FAIL",
-            "npm ERR!",
-            "npm error ",
-            "make: ***",
-            "panic: ",
-            "Segmentation fault",
-            "error[",
-            "error: could not compile",
-        ];
-        let holds = [": error: ", ": fatal error: ", ": error TS", "' panicked at "];
-        begins.iter().any(|start| line.starts_with(start))
-            || holds.iter().any(|part| line.contains(part))
+        FAILING_STARTS.iter().any(|start| line.starts_with(start))
+            || FAILING_PARTS.iter().any(|part| line.contains(part))
             || has_failed_count(line)
     })
 }

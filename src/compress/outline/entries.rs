@@ -8,7 +8,8 @@ use crate::{
     id::{ChunkType, Role},
     json::{self, Value},
     snapshot::PartRef,
-    text::{parameters, quote::uncoloured},
+    steps::arguments,
+    text::quote::uncoloured,
     veil::OpenCalls,
 };
 
@@ -197,23 +198,18 @@ impl<'j> Open<'j> {
 
 /// The parameters of a call, as JSON or as the markup of a context.
 fn arguments_of(text: &str) -> Vec<Field<'_>> {
-    let mut fields = Vec::new();
-    for (name, value) in parameters(text) {
-        let key = (name.len() <= LONGEST_KEY).then(|| Arc::from(name));
-        match json_of(value) {
-            Some(value) => leaves(key.as_ref(), value, &mut fields),
-            None => fields.push(Field { key, text: uncoloured(value) }),
-        }
-    }
-    if fields.is_empty() { fields_of(text) } else { fields }
+    leaves_of(arguments(text)).unwrap_or_else(|| vec![Field::plain(text)])
 }
 
 /// The leaves of a JSON value under their keys, or the text as it is.
 fn fields_of(text: &str) -> Vec<Field<'_>> {
-    let Some(value) = json_of(text) else { return vec![Field::plain(text)] };
+    leaves_of(json_of(text)).unwrap_or_else(|| vec![Field::plain(text)])
+}
+
+fn leaves_of(value: Option<Value>) -> Option<Vec<Field<'static>>> {
     let mut fields = Vec::new();
-    leaves(None, value, &mut fields);
-    fields
+    leaves(None, value?, &mut fields);
+    Some(fields)
 }
 
 /// The object or array that a text is.
