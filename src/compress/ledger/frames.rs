@@ -81,6 +81,18 @@ impl Ledger {
             .flat_map(move |frame| steps.clone().map(move |item| (frame, item.text.as_str())))
     }
 
+    /// What became of a file that the session changed, as far as calls were answered.
+    pub(crate) fn fate_of(&self, path: &str) -> Option<&'static str> {
+        let file = self.files.get(path).filter(|file| file.is_changed())?;
+        Some(if file.is_deleted || file.moved_to.is_some() {
+            "deleted"
+        } else if file.is_created || file.moved_from.is_some() {
+            "created"
+        } else {
+            "modified"
+        })
+    }
+
     /// The tools of the calls that wait for their results, the oldest first.
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = &str> {
         self.waiting.iter().map(|call| call.tool.as_str())

@@ -212,7 +212,9 @@ impl Draft {
                 }
             }
             Happened::Answered { call, class } => {
-                self.touched.settle(call, class.is_failure());
+                if class.is_failure() {
+                    self.touched.forget(call);
+                }
                 if let Some(step) = self.steps.last_mut().filter(|_| class.is_failure()) {
                     let count =
                         if class == Class::Failed { &mut step.failed } else { &mut step.not_run };
@@ -389,7 +391,7 @@ impl Draft {
     }
 
     fn files(&self) -> Files<'_> {
-        self.touched.files()
+        self.touched.files(&self.ledger)
     }
 
     /// The rows of the files that were touched, each with its path as the Artifact Trail writes it.
@@ -446,6 +448,26 @@ mod tests {
         let trail = Draft::of(&frames).trail();
         assert!(trail.contains("| `a.rs` | created |"), "{trail}");
         assert!(trail.contains("| `b.rs` | unconfirmed | Edit in frame 2 |"), "{trail}");
+    }
+
+    #[test]
+    fn a_file_that_was_there_is_modified_when_it_is_deleted_and_written_again() {
+        let calls = [
+            ("Edit", r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#),
+            ("Bash", r#"{"command":"rm a.rs"}"#),
+            ("Write", r#"{"file_path":"a.rs","content":"z"}"#),
+        ];
+        let frames = (0..).zip(calls).flat_map(|(turn, (tool, arguments))| {
+            let (id, arguments) = (format!("c{turn}"), json::read(arguments.as_bytes()).unwrap());
+            let call = Facet::tool_call(&*id, Some(&id), tool, arguments);
+            let done = Facet::tool_result(format!("r{turn}"), Some(&id), None, "ok");
+            [
+                Frame::new(2 * turn, Source::Agent).with(FacetOp::add(call)),
+                Frame::new(2 * turn + 1, Source::Environment).with(FacetOp::add(done)),
+            ]
+        });
+        let trail = Draft::of(&frames.collect::<Vec<_>>()).trail();
+        assert!(trail.contains("| `a.rs` | modified | Edit, Bash, Write in frame 4 |"), "{trail}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{id::FrameSeq, steps::Touch};
+use crate::{compress::Ledger, id::FrameSeq, steps::Touch};
 
 /// What calls did with files, in their order. A call that failed is forgotten.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,6 @@ struct Entry {
     /// The request that it belongs to, by its index.
     step: Option<usize>,
     call: usize,
-    is_answered: bool,
 }
 
 /// The files of a session.
@@ -49,59 +48,39 @@ impl FileTouches {
         step: Option<usize>,
         call: usize,
     ) {
-        let (tool, is_answered) = (tool.to_owned(), false);
-        self.0.push(Entry { touch, path, tool, frame, step, call, is_answered });
+        self.0.push(Entry { touch, path, tool: tool.to_owned(), frame, step, call });
     }
 
-    /// Notes that a call was answered: one that failed touched nothing. Linear in what came after
-    /// the call.
-    pub(super) fn settle(&mut self, call: usize, is_failed: bool) {
+    /// Forgets what a call touched that failed. Linear in what came after the call.
+    pub(super) fn forget(&mut self, call: usize) {
         let start = self.0.partition_point(|entry| entry.call < call);
         let end = self.0.partition_point(|entry| entry.call <= call);
-        if is_failed {
-            self.0.drain(start..end);
-        } else if let Some(entries) = self.0.get_mut(start..end) {
-            entries.iter_mut().for_each(|entry| entry.is_answered = true);
-        }
+        self.0.drain(start..end);
     }
 
-    /// What became of the files. What a call without a result did is not confirmed. Linear in the
-    /// touches.
-    pub(super) fn files(&self) -> Files<'_> {
+    /// The files, each with what became of it by the ledger, which knows of calls that were answered.
+    /// What others did is not confirmed. Linear in the touches.
+    pub(super) fn files<'t>(&'t self, ledger: &Ledger) -> Files<'t> {
         let mut files = Files::default();
-        self.0.iter().for_each(|entry| files.take(entry));
+        self.0.iter().for_each(|entry| files.take(entry, ledger));
         files
     }
 }
 
 impl<'t> Files<'t> {
-    fn take(&mut self, entry: &'t Entry) {
+    fn take(&mut self, entry: &'t Entry, ledger: &Ledger) {
         let path = entry.path.as_str();
-        let status = match entry.touch {
-            Touch::Read => {
-                *self.read.entry(path).or_default() += 1;
-                return;
-            }
-            _ if !entry.is_answered => "unconfirmed",
-            Touch::Deleted | Touch::Moved => "deleted",
-            Touch::Changed => "modified",
-            // What was read before it was written was there.
-            Touch::Written if self.read.contains_key(path) => "modified",
-            Touch::Written | Touch::MovedHere => "created",
-        };
+        if entry.touch == Touch::Read {
+            *self.read.entry(path).or_default() += 1;
+            return;
+        }
         let index = *self.at.entry(path).or_insert_with(|| {
+            let status = ledger.fate_of(path).unwrap_or("unconfirmed");
             self.written.push(File { path, status, by: Vec::new(), last: entry.frame });
             self.written.len() - 1
         });
         let Some(file) = self.written.get_mut(index) else { return };
         file.last = entry.frame;
-        // A file that was made here stays one, however often it is edited after.
-        file.status = match (file.status, status) {
-            ("created", "modified") => "created",
-            // What is known stays known.
-            (known, "unconfirmed") => known,
-            (_, status) => status,
-        };
         match file.by.iter_mut().find(|(name, _)| *name == entry.tool) {
             Some((_, count)) => *count += 1,
             None => file.by.push((&entry.tool, 1)),
