@@ -147,7 +147,7 @@ pub fn lost_tokens((before, model): (&Usage, Option<&str>), usage: &Usage) -> Op
 struct Before {
     number: usize,
     usage: Usage,
-    model: Option<String>,
+    model: Option<Arc<str>>,
     lives: u64,
     time: Option<Millis>,
 }
@@ -228,8 +228,7 @@ pub fn broken_caches(
 
 /// What differs between two requests of a session, as the cache of their provider took them.
 fn differs(recording: &Recording, (from, to): (usize, usize)) -> Result<Option<BreakCause>> {
-    let exchange =
-        |number: usize| number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
+    let exchange = |number: usize| recording.exchange(number);
     let diff = changed(recording, from, to)?;
     let (was, is) = (exchange(from), exchange(to));
     let edits = is.map(|is| is.edits.as_slice()).unwrap_or_default();

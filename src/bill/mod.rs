@@ -1,6 +1,6 @@
 //! What exchanges cost: their usage as it was reported, added up, and its price.
 //!
-//! [`UsageSums`] adds up what [`request::ReportedExchange`](crate::request::ReportedExchange)s
+//! [`UsageSums`] adds up what [`request::Exchange`](crate::request::Exchange)s
 //! report. A figure that a source does not report is missing, and not zero.
 //! With the feature `rules`, `Bill` says what exchanges cost by a table of `Prices`: figures are
 //! data, and costs are whole numbers of 10^-12 of the currency. [`broken_caches`] finds the requests

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::{Prices, Unpriced, residency::TokenRates};
 use crate::{
     json::{Object, Value, object},
-    request::ReportedExchange,
+    request::Exchange,
     transcript::{Money, Usage},
     usage::WEB_SEARCH,
 };
@@ -170,19 +170,16 @@ pub struct Bill<'p> {
 
 impl<'p> Bill<'p> {
     /// What these exchanges cost. Looks up the model of each, as [`Prices::of`].
-    pub fn of<E: std::borrow::Borrow<ReportedExchange>>(
-        prices: &'p Prices,
-        exchanges: impl IntoIterator<Item = E>,
-    ) -> Self {
+    pub fn of<'e>(prices: &'p Prices, exchanges: impl IntoIterator<Item = &'e Exchange>) -> Self {
         let (priced, unpriced, unpriced_terms, incomplete, total, by_model) = Default::default();
         let mut bill =
             Self { prices, priced, unpriced, unpriced_terms, incomplete, total, by_model };
-        exchanges.into_iter().for_each(|exchange| bill.add(exchange.borrow()));
+        exchanges.into_iter().for_each(|exchange| bill.add(exchange));
         bill
     }
 
     /// A copy costs nothing here.
-    fn add(&mut self, exchange: &ReportedExchange) {
+    fn add(&mut self, exchange: &Exchange) {
         if exchange.copied.is_some() {
             return;
         }
@@ -197,7 +194,7 @@ impl<'p> Bill<'p> {
                 *self.unpriced.entry(exchange.model.clone()).or_default() += 1;
             }
             Err(Unpriced::Term(name)) => *self.unpriced_terms.entry(name).or_default() += 1,
-            Err(Unpriced::NoUsage) if exchange.is_failed => {}
+            Err(Unpriced::NoUsage) if exchange.failure.is_some() => {}
             Err(_) => self.incomplete += 1,
         }
     }

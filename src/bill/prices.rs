@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Result,
-    request::ReportedExchange,
+    request::Exchange,
     transcript::{Currency, Money, Usage},
 };
 
@@ -169,7 +169,7 @@ impl Prices {
     ///
     /// # Errors
     /// [`Unpriced`] where that is not known.
-    pub fn cost(&self, exchange: &ReportedExchange) -> Result<Money, Unpriced> {
+    pub fn cost(&self, exchange: &Exchange) -> Result<Money, Unpriced> {
         let usage = exchange.usage.as_ref().ok_or(Unpriced::NoUsage)?;
         let free = Money::from_pico(0, self.currency);
         if usage.unreadable.is_empty() && is_nothing(usage) {

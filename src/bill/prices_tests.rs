@@ -22,11 +22,12 @@ const TABLE: &str = r#"
     over = [{ tokens = 1000, input = 6, output = 22.5 }]
 "#;
 
-fn exchange(model: Option<&str>, usage: &str) -> ReportedExchange {
-    ReportedExchange {
+fn exchange(model: Option<&str>, usage: &str) -> Exchange {
+    Exchange {
         model: model.map(Into::into),
         usage: Usage::of(&json::read(usage.as_bytes()).unwrap()),
-        ..ReportedExchange::new("s".into())
+        session: "s".into(),
+        ..Exchange::default()
     }
 }
 
@@ -95,7 +96,7 @@ fn what_has_no_price_is_in_no_sum_and_told() {
 
     let prices = Prices::from_toml(TABLE).unwrap();
     let mut failed = exchange(None, "null");
-    failed.is_failed = true;
+    failed.failure = Some(String::new());
     let exchanges = [
         exchange(
             Some("tide-4"),

@@ -1,10 +1,10 @@
-use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use indexmap::IndexMap;
 
 use crate::{
     json::{Object, ObjectExt, Value, object},
-    request::ReportedExchange,
+    request::Exchange,
     transcript::{Currency, Money},
 };
 
@@ -47,9 +47,9 @@ pub struct UsageSum {
 
 impl UsageSum {
     /// Adds an exchange: what it reports, wherever that counts.
-    pub fn add(&mut self, exchange: &ReportedExchange) {
-        self.failed += u64::from(exchange.is_failed);
-        self.unlisted += u64::from(!exchange.is_listed);
+    pub fn add(&mut self, exchange: &Exchange) {
+        self.failed += u64::from(exchange.failure.is_some());
+        self.unlisted += u64::from(exchange.is_unlisted);
         let Some(usage) = exchange.figures() else {
             self.without_usage += 1;
             return;
@@ -133,7 +133,7 @@ pub struct UsageSums {
 
 impl UsageSums {
     /// Adds an exchange: a look-up of its model and one of its session.
-    pub fn add(&mut self, exchange: &ReportedExchange) {
+    pub fn add(&mut self, exchange: &Exchange) {
         if let Some(copied) = &exchange.copied {
             return self.copied.entry(copied.from.clone()).or_default().add(exchange);
         }
@@ -168,10 +168,10 @@ impl UsageSums {
     }
 }
 
-impl<E: Borrow<ReportedExchange>> FromIterator<E> for UsageSums {
-    fn from_iter<I: IntoIterator<Item = E>>(exchanges: I) -> Self {
+impl<'e> FromIterator<&'e Exchange> for UsageSums {
+    fn from_iter<I: IntoIterator<Item = &'e Exchange>>(exchanges: I) -> Self {
         let mut sums = Self::default();
-        exchanges.into_iter().for_each(|exchange| sums.add(exchange.borrow()));
+        exchanges.into_iter().for_each(|exchange| sums.add(exchange));
         sums
     }
 }
@@ -181,18 +181,19 @@ mod tests {
     use super::*;
     use crate::{json, transcript::Usage};
 
-    fn exchange(session: &str, model: Option<&str>, usage: &str) -> ReportedExchange {
-        ReportedExchange {
+    fn exchange(session: &str, model: Option<&str>, usage: &str) -> Exchange {
+        Exchange {
             model: model.map(Arc::from),
             usage: Usage::of(&json::read(usage.as_bytes()).unwrap()),
-            ..ReportedExchange::new(session.into())
+            session: session.into(),
+            ..Exchange::default()
         }
     }
 
     #[test]
     fn sums_are_by_model_and_by_session_and_currencies_stay_apart() {
         let mut failed = exchange("b", None, "null");
-        failed.is_failed = true;
+        failed.failure = Some(String::new());
         let sums: UsageSums = [
             exchange("a", Some("m"), r#"{"input":1,"output":2,"cost":0.1}"#),
             exchange("a", Some("n"), r#"{"input":10,"output":-1,"cost":0.2}"#),

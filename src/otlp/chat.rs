@@ -9,9 +9,7 @@ use super::{
 use crate::{
     Result,
     json::{Object, ObjectExt, Value, object},
-    request::{
-        Exchange, ExchangeOutcome, Provenance, Recording, ReportedExchange, Request, TurnStart,
-    },
+    request::{Exchange, Provenance, Recording, Request, TurnStart},
     transcript::{Api, TranscriptFormat, Usage, provider_json},
 };
 
@@ -70,13 +68,13 @@ pub(super) fn attributes(
     if let Some(usage) = &exchange.usage {
         put_usage(&mut attributes, usage);
     }
-    if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+    if let Some(reason) = &exchange.failure {
         let kind = reason.strip_prefix("status ").or_else(|| reason.strip_prefix("error "));
         let kind = kind.unwrap_or(reason);
         attributes.put("error.type", kind.split(": ").next().unwrap_or(kind));
     }
     attributes.put("afterimage.request.number", exchange.number as u64);
-    attributes.put("afterimage.request.outcome", exchange.outcome.as_str());
+    attributes.put("afterimage.request.outcome", exchange.outcome().as_str());
     attributes.put("afterimage.request.provenance", exchange.provenance.as_str());
     if let Provenance::Reconstructed { lacks } = &exchange.provenance {
         let lacks: Value = lacks.iter().map(|lack| lack.as_str()).collect();
@@ -86,17 +84,13 @@ pub(super) fn attributes(
 }
 
 /// The attributes of the span of an exchange whose usage alone is known.
-pub(super) fn of_unlisted(
-    reported: &ReportedExchange,
-    provider: &str,
-    conversation: &str,
-) -> Attributes {
+pub(super) fn of_unlisted(reported: &Exchange, provider: &str, conversation: &str) -> Attributes {
     let mut attributes = Attributes::default();
     put_head(&mut attributes, provider, conversation, reported.model.as_deref());
     if let Some(usage) = &reported.usage {
         put_usage(&mut attributes, usage);
     }
-    if reported.is_failed {
+    if reported.failure.is_some() {
         attributes.put("error.type", "_OTHER");
     }
     attributes
@@ -274,9 +268,9 @@ fn put_parameters(attributes: &mut Attributes, mut body: Object) {
 }
 
 fn put_response(attributes: &mut Attributes, recording: &Recording, exchange: &Exchange) {
-    let body = exchange.response.body.as_deref();
+    let body = exchange.response.as_deref();
     let read = body.and_then(|body| provider_json::response_of(exchange.api, body));
-    let is_failed = matches!(exchange.outcome, ExchangeOutcome::Failed { .. });
+    let is_failed = exchange.failure.is_some();
     let (mut parts, mut reason) = (Vec::new(), None);
     if let Some(read) = read.filter(|_| !is_failed) {
         attributes.put_some("gen_ai.response.id", read.id);
@@ -284,7 +278,7 @@ fn put_response(attributes: &mut Attributes, recording: &Recording, exchange: &E
         parts = read.frames.iter().flat_map(parts_of).collect();
         reason = read.finish_reason;
     } else if let Some(history) = recording.history(&exchange.session) {
-        let frames = exchange.response.frames.iter().filter_map(|frame| history.get(*frame));
+        let frames = exchange.answer_frames.iter().filter_map(|frame| history.get(*frame));
         for frame in frames {
             parts.extend(parts_of(&frame));
             let answer = frame.imported.as_ref().and_then(|imported| imported.answer.as_ref());

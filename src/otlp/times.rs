@@ -92,7 +92,7 @@ fn recorded(
     // A transcript tells when what was said was written down.
     let history = recording.history(&exchange.session);
     let at = |frame| time_of(history?, frame, moment);
-    let ends = exchange.response.frames.iter().rev().find_map(|frame| at(*frame));
+    let ends = exchange.answer_frames.iter().rev().find_map(|frame| at(*frame));
     let end = ends.unwrap_or(time).max(time);
     let start = exchange.last_frame.and_then(at).filter(|start| *start <= end);
     Some((SpanTimes { start: start.unwrap_or(time), end }, TimeSource::Recorded))

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     json::{Value, object},
-    request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, Request},
+    request::{Exchange, Recording, Request},
 };
 
 /// Writes recordings as OTLP JSON: one document, or one on each line. What was written is kept
@@ -47,7 +47,7 @@ pub enum SpanMessages {
 struct Session<'r> {
     exchanges: Vec<&'r Exchange>,
     /// Those whose request is nowhere, or whose answer shows nothing.
-    unlisted: Vec<ReportedExchange>,
+    unlisted: Vec<&'r Exchange>,
 }
 
 /// The name of the span of a request.
@@ -120,7 +120,7 @@ impl<W: io::Write> OtlpWriter<W> {
             sessions.entry(Arc::clone(&exchange.session)).or_default().exchanges.push(exchange);
         }
         // A copy counts where it was made, and without its usage this one would say nothing.
-        let is_unlisted = |of: &ReportedExchange| !of.is_listed && of.copied.is_none();
+        let is_unlisted = |of: &&Exchange| of.is_unlisted && of.copied.is_none();
         for reported in recording.reported().filter(is_unlisted) {
             let session = Arc::clone(&reported.session);
             sessions.entry(session).or_default().unlisted.push(reported);
@@ -181,10 +181,6 @@ impl<W: io::Write> OtlpWriter<W> {
             let mut attributes =
                 chat::attributes(recording, exchange, &conversation, before.as_mut())?;
             self.put_time(&mut attributes, source);
-            let failure = match &exchange.outcome {
-                ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
-                _ => None,
-            };
             self.report.requests += 1;
             self.span(Span {
                 trace: &trace,
@@ -194,9 +190,9 @@ impl<W: io::Write> OtlpWriter<W> {
                 kind: CLIENT,
                 times,
                 attributes,
-                failure,
+                failure: exchange.failure.as_deref(),
             })?;
-            for frame in &exchange.response.frames {
+            for frame in &exchange.answer_frames {
                 let Some((history, pairs)) = history.zip(pairs.as_ref()) else { break };
                 let calls = pairs.executions(history, *frame, moment);
                 for (index, call) in calls.into_iter().enumerate() {
@@ -230,7 +226,7 @@ impl<W: io::Write> OtlpWriter<W> {
                 kind: CLIENT,
                 times,
                 attributes,
-                failure: reported.is_failed.then_some("the request failed"),
+                failure: reported.failure.is_some().then_some("the request failed"),
             })?;
         }
         let mut attributes = Attributes::default();

@@ -1,5 +1,5 @@
-//! Requests that name an earlier response, or a conversation that the provider keeps. The provider has what came before them, and so has the
-//! recording, where it holds that response and the request for it.
+//! Requests that name an earlier response, or a conversation that the provider keeps. The provider has
+//! what came before them, and so has the recording, where it holds that response and the request for it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,11 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use super::Provenance;
 use crate::{
     id::FrameSeq,
     json::{self, PlacedValue, Value},
-    transcript::{Api, CONVERSATION, PREVIOUS, RecordedExchange},
+    transcript::{Api, CONVERSATION, Exchange, PREVIOUS, Provenance},
 };
 
 /// What the requests of a recording go on from, by their indexes.
@@ -33,6 +32,8 @@ struct Link {
     missing: Option<Arc<str>>,
     /// What is wrong with a link, with the response that it names.
     wrong: Option<Arc<str>>,
+    /// Where the request comes from as it was sent.
+    sent: Provenance,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,7 @@ struct Reply {
 
 impl Chains {
     /// The chains of a recording. Parses the answers of the Responses API where a request names one.
-    pub(super) fn of(recorded: &[&RecordedExchange]) -> Self {
+    pub(super) fn of(recorded: &[Exchange]) -> Self {
         let named = named(recorded);
         let mut chains = Self::default();
         if named.is_empty() {
@@ -92,7 +93,8 @@ impl Chains {
                     Some(format!("it names {:?}, the response to request {number}", &*id).into())
                 }
             };
-            chains.links.insert(index, Link { id, to, messages, missing, wrong });
+            let sent = recorded.get(index).map(|of| of.provenance.clone()).unwrap_or_default();
+            chains.links.insert(index, Link { id, to, messages, missing, wrong, sent });
         }
         chains
     }
@@ -100,7 +102,7 @@ impl Chains {
     /// How many messages there are up to the end of an answer, and what is missing of them.
     fn up_to(
         &self,
-        recorded: &[&RecordedExchange],
+        recorded: &[Exchange],
         holder: usize,
         id: &Arc<str>,
     ) -> (usize, Option<Arc<str>>) {
@@ -120,6 +122,11 @@ impl Chains {
         let Link { messages, missing, wrong, .. } = self.links.get(&index)?;
         let (messages, missing, wrong) = (*messages, missing.clone(), wrong.clone());
         Some(Provenance::Resolved { messages, missing, wrong })
+    }
+
+    /// Where that request comes from as it was sent.
+    pub(super) fn sent_as(&self, index: usize) -> Option<&Provenance> {
+        self.links.get(&index).map(|link| &link.sent)
     }
 
     /// The body of a request with all that it goes on from, as far as it is recorded; `None` of one
@@ -159,7 +166,7 @@ impl Chains {
 
 /// The exchanges that go on from a response, and its id: they name it, or a conversation that the
 /// provider keeps, to which it was the last answer before them.
-fn named(recorded: &[&RecordedExchange]) -> Vec<(usize, Arc<str>)> {
+fn named(recorded: &[Exchange]) -> Vec<(usize, Arc<str>)> {
     let is_kept = recorded.iter().any(|exchange| exchange.asked.conversation.is_some());
     let mut last: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     let mut named = Vec::new();
@@ -175,7 +182,7 @@ fn named(recorded: &[&RecordedExchange]) -> Vec<(usize, Arc<str>)> {
 }
 
 /// The frames of the messages that a request has itself: those that it goes on from come before.
-pub(super) fn own_frames(exchange: &RecordedExchange) -> Vec<Option<FrameSeq>> {
+pub(super) fn own_frames(exchange: &Exchange) -> Vec<Option<FrameSeq>> {
     let frames = &exchange.frames;
     let own = if exchange.asked.goes_on() {
         Conversation::of(&exchange.request).items.len()

@@ -41,7 +41,7 @@ impl Recording {
     /// # Errors
     /// As [`Recording::request`] and [`Request::value`](crate::request::Request::value).
     pub fn cleared(&self, number: usize) -> Result<Vec<ClearedBlock>> {
-        let exchange = number.checked_sub(1).and_then(|at| self.exchanges().get(at));
+        let exchange = self.exchange(number);
         let Some(exchange) = exchange.filter(|of| !of.edits.is_empty()) else {
             return Ok(Vec::new());
         };

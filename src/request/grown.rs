@@ -1,10 +1,6 @@
 //! The end of a request that goes on from the one before it: what stands before it is the same.
 
-use super::{
-    Request,
-    parts::Frames,
-    recording::{Body, Recording},
-};
+use super::{Recording, Request, parts::Frames};
 use crate::{Result, id::FrameSeq};
 
 /// Where a turn of the agent begins in a request.
@@ -29,11 +25,11 @@ impl Recording {
         previous: usize,
         turn: TurnStart,
     ) -> Result<Option<(Request, usize)>> {
-        let (exchange, body) = self.found(number)?;
-        if let Body::Context { has_tail, .. } = body {
-            let has_grown = !has_tail && self.has_grown(previous, number);
+        let (exchange, context) = self.found(number)?;
+        if let Some(context) = context {
+            let has_grown = !context.has_tail && self.has_grown(previous, number);
             let Some(from) = turn.frame.filter(|_| has_grown) else { return Ok(None) };
-            let request = self.worked_out(exchange, body, Some(from))?;
+            let request = self.worked_out(exchange, context, Some(from))?;
             // What opens a conversation in the middle is in none of them.
             let begins = request.frames().iter().position(|frame| *frame == Some(from));
             return Ok(begins.map(|begins| (request, begins)));

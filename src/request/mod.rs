@@ -52,8 +52,10 @@ pub(crate) use grown::TurnStart;
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;
 pub use parts::{PartKind, RequestPart};
-pub use recording::{Exchange, ExchangeOutcome, Recording, Response};
+pub use recording::Recording;
 pub(crate) use reports::Reports;
-pub use reports::{CopiedUsage, ReportedExchange, answering_model};
-pub use request::{Lack, Provenance, Request, RequestTokens};
+pub use reports::answering_model;
+pub use request::{Request, RequestTokens};
 pub(crate) use tools::RecordedTools;
+
+pub use crate::transcript::{CopiedUsage, Exchange, ExchangeOutcome, Lack, Provenance};

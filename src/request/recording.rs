@@ -8,8 +8,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    CopiedUsage, Lack, Provenance, RecordedTools, ReportedExchange, Reports, Request, RequestDiff,
-    RequestTokens,
+    Exchange, Lack, Provenance, RecordedTools, Reports, Request, RequestDiff, RequestTokens,
     answers::{Answer, Answers, adds_system},
     chain::Chains,
     outline::{Outlined, Outlines},
@@ -25,9 +24,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
-    transcript::{
-        Api, AppliedEdit, BodyText, Record, RecordedExchange, Transcript, TranscriptFormat, Usage,
-    },
+    transcript::{Api, BodyText, Record, Transcript, TranscriptFormat},
     veil::{Call, Facet, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
@@ -41,120 +38,15 @@ pub struct Recording {
     hud: Hud,
     format: TranscriptFormat,
     sessions: IndexMap<Arc<str>, Session>,
-    exchanges: Vec<Exchange>,
-    bodies: Vec<Body>,
+    exchanges: Reports,
+    /// Of each exchange of a transcript what its request is made of; of recorded ones nothing.
+    contexts: Vec<RequestContext>,
     /// What is known of the parts of recorded requests.
     outlines: Outlines,
     /// Of each exchange the number of the one before it in its session.
     previous: Vec<Option<usize>>,
     /// What recorded requests go on from.
     chains: Chains,
-    reports: Reports,
-}
-
-/// A request, its response, and its usage.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
-    /// Its number in the recording, from one.
-    pub number: usize,
-    /// The session that it belongs to.
-    pub session: Arc<str>,
-    /// The API that it speaks.
-    pub api: Api,
-    /// Where the request comes from.
-    pub provenance: Provenance,
-    /// The last frame that the request holds.
-    pub last_frame: Option<FrameSeq>,
-    /// What came back.
-    pub response: Response,
-    /// Of recorded traffic, where it stands in the source: its line, or the number of the element,
-    /// from one.
-    pub line: Option<u64>,
-    /// When the request went out, or else the answer came, as the source has it.
-    pub time: Option<String>,
-    /// How long it took, in milliseconds.
-    pub duration_ms: Option<u64>,
-    /// The model, where the source names it.
-    pub model: Option<String>,
-    /// The usage as reported.
-    pub usage: Option<Usage>,
-    /// Where the answer is a copy of one of another session, what it reports, which counts there.
-    pub copied: Option<CopiedUsage>,
-    /// Whether the model answered.
-    pub outcome: ExchangeOutcome,
-    /// Why the body of the request is not known: it is stored in part, cannot be unpacked, or is no
-    /// JSON. An empty object then stands for it.
-    pub unread: Option<String>,
-    /// Whether the request is the same as the one before it in the session, which failed.
-    pub is_retry: bool,
-    /// Whether the provider was told to read the request and to generate nothing: `generate` is false.
-    pub is_warm_up: bool,
-    /// The host that the request was sent to, where the source has an address.
-    pub host: Option<Arc<str>>,
-    /// What the provider took out of the request before the model read it.
-    pub edits: Vec<AppliedEdit>,
-}
-
-/// What a model sent back.
-#[non_exhaustive]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Response {
-    /// The body: the bytes of the wire, or the JSON that was logged; of a stream all of its events,
-    /// of a document that holds request and response its `output`. `None` where the source holds no
-    /// bodies, or no response came.
-    pub body: Option<Arc<str>>,
-    /// Why the body is not all of what came, or was to come.
-    pub cut: Option<String>,
-    /// The status of HTTP.
-    pub status: Option<u64>,
-    /// The frames of the session that hold it, in order; none where a later request took its place.
-    pub frames: Vec<FrameSeq>,
-}
-
-/// Whether a model answered a request.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExchangeOutcome {
-    /// The model answered.
-    Answered,
-    /// The model answered, and the session went on without the answer: another request took the
-    /// place of this one.
-    Superseded,
-    /// The model answered, and the recording has the beginning of the answer alone.
-    Cut {
-        /// Why the rest is not stored.
-        reason: String,
-    },
-    /// It did not: a status, an error, no response, or one that broke off.
-    Failed {
-        /// What is wrong.
-        reason: String,
-    },
-}
-
-impl ExchangeOutcome {
-    /// The name on the wire: `answered`, `superseded`, `cut`, `failed`.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Superseded => "superseded",
-            Self::Cut { .. } => "cut",
-            Self::Failed { .. } => "failed",
-        }
-    }
-}
-
-impl Exchange {
-    /// The first frame of the answer; `None` where the session holds none.
-    pub fn answer(&self) -> Option<FrameSeq> {
-        self.response.frames.first().copied()
-    }
-
-    /// The usage as reported, wherever it counts.
-    pub fn figures(&self) -> Option<&Usage> {
-        self.copied.as_ref().map_or(self.usage.as_ref(), |copied| copied.usage.as_ref())
-    }
 }
 
 /// A session while it is read.
@@ -171,19 +63,15 @@ struct Session {
     started: Option<SubagentStart>,
 }
 
-/// What a request is made of.
+/// What a request is made of that was worked out: the context up to a frame, with these blocks and
+/// tools.
 #[derive(Debug)]
-pub(super) enum Body {
-    /// It was recorded.
-    Recorded { body: BodyText, frames: Frames, provenance: Provenance },
-    /// It is the context up to a frame, with these blocks and tools.
-    Context {
-        to: FrameSeq,
-        blocks: Arc<Vec<Substitution>>,
-        tools: Option<Arc<RecordedTools>>,
-        size: ContextSize,
-        has_tail: bool,
-    },
+pub(super) struct RequestContext {
+    pub(super) to: FrameSeq,
+    pub(super) blocks: Arc<Vec<Substitution>>,
+    pub(super) tools: Option<Arc<RecordedTools>>,
+    pub(super) size: ContextSize,
+    pub(super) has_tail: bool,
 }
 
 impl Recording {
@@ -205,15 +93,16 @@ impl Recording {
             let now = now(&record.frame);
             recording.push(record, now)?;
         }
-        recording.finish(transcript.exchanges());
+        recording.finish(transcript.take_exchanges());
         Ok(recording)
     }
 
     /// A recording without sessions, of a source in this format.
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
-        let (sessions, exchanges, bodies, outlines, previous, chains, reports) = Default::default();
-        Self { hud, format, sessions, exchanges, bodies, outlines, previous, chains, reports }
+        let exchanges = Reports::of(format.api());
+        let (sessions, contexts, outlines, previous, chains) = Default::default();
+        Self { hud, format, sessions, exchanges, contexts, outlines, previous, chains }
     }
 
     /// Takes the next frame of the source. O(frame): renders and counts it.
@@ -254,147 +143,64 @@ impl Recording {
         if let Some(tools) = RecordedTools::of(&frame, api, &**self.hud.counter()) {
             session.tools = Some(tools);
         }
-        let of = self.reports.push(&name, &mut session.answers, &frame, shows);
-        let reported = of.exchange.and_then(|index| self.reports.listed().get(index));
-        let Answer::Begins(to) = of.answer else {
-            // What came later may say more of the exchange.
-            let exchange = of.exchange.and_then(|index| self.exchanges.get_mut(index));
-            if let Some((exchange, reported)) = exchange.zip(reported) {
-                exchange.usage = reported.usage.clone();
-                exchange.copied = reported.copied.clone();
-                exchange.model = reported.model.as_deref().map(str::to_owned);
-                exchange.response.frames.extend(shows.then_some(frame.sequence));
-            }
-            if of.are_copies {
-                self.take_reported();
-            }
-            return Ok(());
-        };
-        let report = of.report;
-        let (usage, copied) = reported.map(|of| (of.usage.clone(), of.copied.clone())).unzip();
-        let number = self.exchanges.len() + 1;
-        self.previous.push(session.last_exchange.replace(number));
+        let of = self.exchanges.push(&name, &mut session.answers, &frame, shows);
+        let (Answer::Begins(to), Some(begun)) = (of.answer, of.exchange) else { return Ok(()) };
+        self.previous.push(session.last_exchange.replace(begun + 1));
         let tools = session.tools.clone();
         let lacks = Lack::of_transcript(session.has_system, tools.is_some());
-        self.exchanges.push(Exchange {
-            number,
-            session: name,
-            api,
-            provenance: Provenance::Reconstructed { lacks },
-            last_frame: Some(to),
-            response: Response { frames: vec![frame.sequence], ..Response::default() },
-            line: None,
-            time: frame.timestamp.clone(),
-            duration_ms: None,
-            model: report.said.model.as_deref().map(str::to_owned),
-            usage: usage.flatten(),
-            copied: copied.flatten(),
-            outcome: match report.said.failure() {
-                Some(reason) => ExchangeOutcome::Failed { reason: reason.to_owned() },
-                None => ExchangeOutcome::Answered,
-            },
-            unread: None,
-            is_retry: false,
-            is_warm_up: false,
-            host: None,
-            edits: Vec::new(),
-        });
-        self.bodies.push(Body::Context { to: end.unwrap_or(to), blocks, tools, size, has_tail });
+        if let Some(exchange) = self.exchanges.listed_mut().get_mut(begun) {
+            exchange.provenance = Provenance::Reconstructed { lacks };
+        }
+        let to = end.unwrap_or(to);
+        self.contexts.push(RequestContext { to, blocks, tools, size, has_tail });
         Ok(())
     }
 
     /// Ends the reading. Where the source holds requests, these are the exchanges, and none is
     /// worked out. Sorts the exchanges, and is linear in their messages; bodies are read where a
     /// request names an earlier response.
-    pub fn finish(&mut self, recorded: &[RecordedExchange]) {
+    pub fn finish(&mut self, mut recorded: Vec<Exchange>) {
         if recorded.is_empty() {
             return;
         }
-        let unlisted = recorded.iter().map(ReportedExchange::from);
-        self.reports = Reports::unlisted(unlisted);
-        let mut recorded: Vec<&RecordedExchange> =
-            recorded.iter().filter(|exchange| exchange.is_listed).collect();
         recorded.sort_by_key(|exchange| exchange.line);
-        self.exchanges.clear();
-        self.bodies.clear();
+        self.exchanges = Reports::recorded(recorded);
+        self.contexts.clear();
         self.previous.clear();
+        let recorded = self.exchanges.listed_mut();
         let mut before: HashMap<Arc<str>, usize> = HashMap::new();
         // Where an answer ends at the latest: another one begins there.
-        let mut begun: HashSet<(&str, FrameSeq)> = HashSet::new();
-        let mut last_of: HashMap<&str, u64> = HashMap::new();
-        for exchange in &recorded {
-            begun.extend(exchange.answer.map(|answer| (&*exchange.session, answer)));
-            last_of.insert(&exchange.session, exchange.line);
+        let mut begun: HashSet<(Arc<str>, FrameSeq)> = HashSet::new();
+        let mut last_of: HashMap<Arc<str>, Option<u64>> = HashMap::new();
+        for exchange in &*recorded {
+            let session = &exchange.session;
+            begun.extend(exchange.answer().map(|answer| (Arc::clone(session), answer)));
+            last_of.insert(Arc::clone(session), exchange.line);
         }
         // The last request of each session, where it failed.
-        let mut failed: IndexMap<Arc<str>, BodyText> = IndexMap::new();
-        self.chains = Chains::of(&recorded);
-        for (index, exchange) in recorded.into_iter().enumerate() {
-            let body = exchange.request.clone();
-            let is_retry = failed.get(&exchange.session) == Some(&body);
-            let again = if exchange.failure.is_some() { body.clone() } else { BodyText::default() };
-            failed.insert(Arc::clone(&exchange.session), again);
-            let frames =
-                Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
-            let is_last = last_of.get(&*exchange.session) == Some(&exchange.line);
+        let mut failed: HashMap<Arc<str>, BodyText> = HashMap::new();
+        self.chains = Chains::of(recorded);
+        for (index, exchange) in recorded.iter_mut().enumerate() {
+            exchange.number = index + 1;
+            let session = &exchange.session;
+            exchange.is_retry = failed.get(session) == Some(&exchange.request);
+            let is_failed = exchange.failure.is_some();
+            let again = if is_failed { exchange.request.clone() } else { BodyText::default() };
+            failed.insert(Arc::clone(session), again);
+            let is_last = last_of.get(session) == Some(&exchange.line);
+            self.previous.push(before.insert(Arc::clone(session), exchange.number));
+            exchange.last_frame = exchange.frames.iter().rev().copied().flatten().next();
             // Of a request whose messages were not repeated nothing is known.
-            let is_known = frames.messages.iter().any(Option::is_some);
-            let is_warm_up = exchange.is_warm_up();
-            let is_superseded = exchange.answer.is_none() && is_known && !is_last && !is_warm_up;
-            let provenance =
-                if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
-            let number = self.exchanges.len() + 1;
-            self.previous.push(before.insert(Arc::clone(&exchange.session), number));
-            self.exchanges.push(Exchange {
-                number,
-                session: Arc::clone(&exchange.session),
-                api: exchange.api,
-                provenance: self.chains.provenance(index).unwrap_or_else(|| provenance.clone()),
-                last_frame: frames.messages.iter().rev().copied().flatten().next(),
-                response: Response {
-                    body: exchange.response.clone(),
-                    cut: exchange.cut.clone(),
-                    status: exchange.status,
-                    frames: self.frames_of_answer(exchange, &begun),
-                },
-                line: Some(exchange.line).filter(|line| *line > 0),
-                time: exchange.started.clone(),
-                duration_ms: exchange.duration_ms,
-                model: exchange.model.clone(),
-                usage: exchange.usage.clone(),
-                copied: None,
-                outcome: match (&exchange.failure, &exchange.cut) {
-                    (Some(reason), _) => ExchangeOutcome::Failed { reason: reason.clone() },
-                    (None, Some(reason)) => ExchangeOutcome::Cut { reason: reason.clone() },
-                    (None, None) if is_superseded => ExchangeOutcome::Superseded,
-                    (None, None) => ExchangeOutcome::Answered,
-                },
-                unread: exchange.unread.clone(),
-                is_retry,
-                is_warm_up,
-                host: exchange.host.clone(),
-                edits: exchange.applied_edits(),
-            });
-            self.bodies.push(Body::Recorded { body, frames, provenance });
+            let is_known = exchange.last_frame.is_some() && !exchange.is_warm_up();
+            exchange.is_superseded = exchange.answer().is_none() && is_known && !is_last;
+            if let Some(provenance) = self.chains.provenance(index) {
+                exchange.provenance = provenance;
+            }
+            if let Some((first, of)) = exchange.answer().zip(self.sessions.get(session)) {
+                exchange.answer_frames = of.answer_from(first, session, &begun);
+            }
+            exchange.edits = exchange.applied_edits();
         }
-    }
-
-    /// The frames that hold the answer of an exchange: the agent's from its first one on, up to where
-    /// another answer begins.
-    fn frames_of_answer(
-        &self,
-        exchange: &RecordedExchange,
-        begun: &HashSet<(&str, FrameSeq)>,
-    ) -> Vec<FrameSeq> {
-        let session = self.sessions.get(&exchange.session);
-        let Some((first, session)) = exchange.answer.zip(session) else { return Vec::new() };
-        let frames = session.history.frames();
-        let is_other = |frame| frame != first && begun.contains(&(&*exchange.session, frame));
-        (frames.first_from(first)..frames.len())
-            .take_while(|index| frames.source(*index) == Some(Source::Agent))
-            .filter_map(|index| frames.sequence(index))
-            .take_while(|frame| !is_other(*frame))
-            .collect()
     }
 
     /// The format of the source.
@@ -402,33 +208,26 @@ impl Recording {
         self.format
     }
 
-    /// What is reported of the exchanges: of those that are listed, in their order, and then of the
-    /// answers that show nothing.
-    ///
-    /// Cost: O(n) over the exchanges; copies the figures, no text of a request.
-    pub fn reported(&self) -> impl Iterator<Item = ReportedExchange> {
-        let unlisted = self.reports.all().filter(|exchange| !exchange.is_listed);
-        self.exchanges.iter().map(ReportedExchange::from).chain(unlisted.cloned())
+    /// The exchanges in the order of the source, and then those that are in no list: answers that
+    /// show nothing. O(n) for all of them.
+    pub fn reported(&self) -> impl Iterator<Item = &Exchange> + Clone {
+        self.exchanges.all()
     }
 
     /// Lets `mark` say of the answers of a transcript which are copies, by
-    /// [`ReportedExchange::count_in`]. O(exchanges), and what that takes.
-    pub fn mark_copies(&mut self, mark: impl FnOnce(&mut [&mut ReportedExchange])) {
-        mark(&mut self.reports.all_mut().collect::<Vec<_>>());
-        self.take_reported();
+    /// [`Exchange::count_in`]. O(exchanges), and what that takes.
+    pub fn mark_copies(&mut self, mark: impl FnOnce(&mut [&mut Exchange])) {
+        mark(&mut self.exchanges.all_mut().collect::<Vec<_>>());
     }
 
-    /// Brings the exchanges of a transcript to what is reported of them now.
-    fn take_reported(&mut self) {
-        for (exchange, reported) in self.exchanges.iter_mut().zip(self.reports.listed()) {
-            exchange.usage.clone_from(&reported.usage);
-            exchange.copied.clone_from(&reported.copied);
-        }
-    }
-
-    /// The exchanges, in the order of the source.
+    /// The exchanges that have a request, in the order of the source.
     pub fn exchanges(&self) -> &[Exchange] {
-        &self.exchanges
+        self.exchanges.listed()
+    }
+
+    /// The exchange with this number; `None` where there is none.
+    pub fn exchange(&self, number: usize) -> Option<&Exchange> {
+        self.exchanges().get(number.checked_sub(1)?)
     }
 
     /// The sessions with their frames, in the order of their first frames. O(n) for all of them.
@@ -463,22 +262,17 @@ impl Recording {
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where there is none with this number, and those of rendering.
     pub fn request(&self, number: usize) -> Result<Request> {
-        let (exchange, body) = self.found(number)?;
-        match body {
-            Body::Recorded { body, frames, .. } => {
-                let index = number.saturating_sub(1);
-                let text = |index: usize| match self.bodies.get(index) {
-                    Some(Body::Recorded { body, .. }) => Some(body.as_str()),
-                    _ => None,
-                };
-                let joined = self.chains.joined(index, text).map(BodyText::from);
-                let body = joined.unwrap_or_else(|| body.clone());
-                let provenance = exchange.provenance.clone();
-                let request = Request::new(exchange.api, provenance, body, frames.clone());
-                Ok(request.with_host(exchange.host.clone()))
-            }
-            Body::Context { .. } => self.worked_out(exchange, body, None),
+        let (exchange, context) = self.found(number)?;
+        if let Some(context) = context {
+            return self.worked_out(exchange, context, None);
         }
+        let all = self.exchanges();
+        let text = |index: usize| all.get(index).map(|exchange| exchange.request.as_str());
+        let joined = self.chains.joined(number.saturating_sub(1), text).map(BodyText::from);
+        let body = joined.unwrap_or_else(|| exchange.request.clone());
+        let frames = Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
+        let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);
+        Ok(request.with_host(exchange.host.clone()))
     }
 
     /// As [`Recording::request`], without what a request goes on from: a recorded one as it was sent.
@@ -488,28 +282,30 @@ impl Recording {
     /// # Errors
     /// As [`Recording::request`].
     pub fn sent(&self, number: usize) -> Result<Request> {
-        let (exchange, found) = self.found(number)?;
-        let Body::Recorded { body, frames, provenance } = found else {
-            return self.worked_out(exchange, found, None);
-        };
-        let joined = match exchange.provenance {
-            Provenance::Resolved { messages, .. } => messages,
-            _ => 0,
-        };
-        let messages = frames.messages.iter().skip(joined).copied().collect();
-        let frames = Frames { system: frames.system, messages };
-        let request = Request::new(exchange.api, provenance.clone(), body.clone(), frames);
-        Ok(request.with_host(exchange.host.clone()))
+        let (exchange, context) = self.found(number)?;
+        match context {
+            Some(context) => self.worked_out(exchange, context, None),
+            None => {
+                let provenance = self.chains.sent_as(number.saturating_sub(1));
+                let provenance = provenance.unwrap_or(&exchange.provenance);
+                Ok(Request::of_exchange(exchange, provenance))
+            }
+        }
     }
 
-    pub(super) fn found(&self, number: usize) -> Result<(&Exchange, &Body)> {
-        let index = number.checked_sub(1);
-        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
+    /// The exchange with this number, with what its request is made of where it was worked out.
+    pub(super) fn found(&self, number: usize) -> Result<(&Exchange, Option<&RequestContext>)> {
+        let found = self.exchange(number).map(|exchange| (exchange, self.worked(number)));
         found.ok_or_else(|| {
-            let count = self.exchanges.len();
+            let count = self.exchanges().len();
             let message = format!("expected a request from 1 to {count}, found {number}");
             Error::new(ErrorKind::OutOfRange, message)
         })
+    }
+
+    /// What the request with this number is made of, where it was worked out.
+    fn worked(&self, number: usize) -> Option<&RequestContext> {
+        self.contexts.get(number.checked_sub(1)?)
     }
 
     /// The context of the request with this number, of a source that holds no requests; `None` of
@@ -518,16 +314,11 @@ impl Recording {
     /// # Errors
     /// As [`Recording::request`].
     pub fn context(&self, number: usize) -> Result<Option<RenderedContext>> {
-        let index = number.checked_sub(1);
-        let found = index.and_then(|index| self.exchanges.get(index).zip(self.bodies.get(index)));
-        match found {
-            Some((exchange, Body::Context { to, blocks, .. })) => {
-                let Some(session) = self.sessions.get(&exchange.session) else { return Ok(None) };
-                self.context_of(session, None, *to, blocks).map(Some)
-            }
-            Some((_, Body::Recorded { .. })) => Ok(None),
-            None => self.request(number).map(|_| None),
-        }
+        let (exchange, Some(RequestContext { to, blocks, .. })) = self.found(number)? else {
+            return Ok(None);
+        };
+        let session = self.sessions.get(&exchange.session);
+        session.map(|session| self.context_of(session, None, *to, blocks)).transpose()
     }
 
     /// The tokens of the request with this number. Those of a transcript were counted when it was
@@ -537,33 +328,24 @@ impl Recording {
     /// # Errors
     /// As [`Recording::request`].
     pub fn tokens(&self, number: usize) -> Result<RequestTokens> {
-        match number.checked_sub(1).and_then(|index| self.bodies.get(index)) {
-            Some(Body::Context { size, tools, .. }) => {
-                let tools = tools.as_ref().map_or(0, |tools| tools.tokens);
-                Ok(RequestTokens { tools, ..(*size).into() })
-            }
+        match self.worked(number) {
+            Some(context) => Ok(RequestTokens { tools: context.tools(), ..context.size.into() }),
             // Of a body that is not known nothing is counted.
-            Some(Body::Recorded { .. }) if self.is_unread(number) => Ok(RequestTokens::default()),
-            _ => Ok(self.outlined(number)?.tokens(&**self.hud.counter())),
+            None if self.is_unread(number) => Ok(RequestTokens::default()),
+            None => Ok(self.outlined(number)?.tokens(&**self.hud.counter())),
         }
     }
 
     /// What the context of a request comes to that was worked out, without rendering it; `None` of
     /// one that was recorded, and where there is none with this number.
     pub fn size(&self, number: usize) -> Option<ContextSize> {
-        match self.bodies.get(number.checked_sub(1)?)? {
-            Body::Context { size, .. } => Some(*size),
-            Body::Recorded { .. } => None,
-        }
+        self.worked(number).map(|context| context.size)
     }
 
     /// What is in the context of a request that was worked out: the frames up to this one, with these
     /// blocks in the place of some. `None` of one that was recorded.
     pub(crate) fn in_force(&self, number: usize) -> Option<(FrameSeq, &[Substitution])> {
-        match self.bodies.get(number.checked_sub(1)?)? {
-            Body::Context { to, blocks, .. } => Some((*to, blocks)),
-            Body::Recorded { .. } => None,
-        }
+        self.worked(number).map(|context| (context.to, &**context.blocks))
     }
 
     /// What captured the frames.
@@ -586,17 +368,12 @@ impl Recording {
     /// As [`Recording::request`] and [`compare`](super::compare).
     pub fn compare(&self, number: usize, rules: PrefixRules) -> Result<Option<RequestDiff>> {
         let Some(previous) = self.previous(number) else { return Ok(None) };
-        let body = |number: usize| self.bodies.get(number.checked_sub(1)?);
-        if let (
-            Some(Body::Context { size: before, .. }),
-            Some(Body::Context { tools: new, size: after, .. }),
-        ) = (body(previous), body(number))
+        if let (Some(before), Some(after)) = (self.worked(previous), self.worked(number))
             && self.has_grown(previous, number)
             && !self.is_other_model(previous, number)
         {
-            let tools = new.as_ref().map_or(0, |tools| tools.tokens);
-            let unchanged = before.tokens().saturating_add(tools);
-            let tokens = after.tokens().saturating_add(tools);
+            let unchanged = before.size.tokens().saturating_add(after.tools());
+            let tokens = after.size.tokens().saturating_add(after.tools());
             let cached = rules.cached(unchanged);
             let prefix = PrefixReport { tokens, unchanged, cached, divergence: None };
             let (tools, parameters, breaks) = Default::default();
@@ -612,20 +389,15 @@ impl Recording {
     /// Whether the context of a request is that of an earlier one of its session, with nothing but
     /// more frames behind it. False for requests that were recorded.
     pub(super) fn has_grown(&self, previous: usize, number: usize) -> bool {
-        let body = |number: usize| self.bodies.get(number.checked_sub(1)?);
-        let (
-            Some(Body::Context { blocks: was, tools: old, has_tail: false, .. }),
-            Some(Body::Context { blocks: is, tools: new, .. }),
-        ) = (body(previous), body(number))
-        else {
+        let (Some(was), Some(is)) = (self.worked(previous), self.worked(number)) else {
             return false;
         };
-        Arc::ptr_eq(was, is) && old.as_ref().map(Arc::as_ptr) == new.as_ref().map(Arc::as_ptr)
+        let tools = |of: &RequestContext| of.tools.as_ref().map(Arc::as_ptr);
+        !was.has_tail && Arc::ptr_eq(&was.blocks, &is.blocks) && tools(was) == tools(is)
     }
 
     fn is_unread(&self, number: usize) -> bool {
-        let exchange = number.checked_sub(1).and_then(|index| self.exchanges.get(index));
-        exchange.is_some_and(|exchange| exchange.unread.is_some())
+        self.exchange(number).is_some_and(|exchange| exchange.unread.is_some())
     }
 
     /// A request with what is known of its parts.
@@ -641,7 +413,7 @@ impl Recording {
     /// Whether both name a model, and not the same. What a client answered itself names none.
     fn is_other_model(&self, previous: usize, next: usize) -> bool {
         let model = |number: usize| {
-            let model = self.exchanges.get(number.checked_sub(1)?)?.model.as_deref();
+            let model = self.exchange(number)?.model.as_deref();
             model.filter(|model| !model.starts_with('<'))
         };
         model(previous).zip(model(next)).is_some_and(|(was, is)| was != is)
@@ -672,12 +444,10 @@ impl Recording {
     pub(super) fn worked_out(
         &self,
         exchange: &Exchange,
-        body: &Body,
+        RequestContext { to, blocks, tools, .. }: &RequestContext,
         from: Option<FrameSeq>,
     ) -> Result<Request> {
-        let (Some(session), Body::Context { to, blocks, tools, .. }) =
-            (self.sessions.get(&exchange.session), body)
-        else {
+        let Some(session) = self.sessions.get(&exchange.session) else {
             return Err(Error::new(ErrorKind::OutOfRange, "expected the session of the request"));
         };
         let context = self.context_of(session, from, *to, blocks)?;
@@ -702,6 +472,31 @@ impl Recording {
         let frames = frames_of(&exported, &body, exchange.api);
         let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);
         Ok(request.with_owners(exported))
+    }
+}
+
+impl Session {
+    /// The frames of the answer that begins with this one: the agent's up to where another begins.
+    fn answer_from(
+        &self,
+        first: FrameSeq,
+        name: &Arc<str>,
+        begun: &HashSet<(Arc<str>, FrameSeq)>,
+    ) -> Vec<FrameSeq> {
+        let frames = self.history.frames();
+        let is_other = |frame| frame != first && begun.contains(&(Arc::clone(name), frame));
+        (frames.first_from(first)..frames.len())
+            .take_while(|index| frames.source(*index) == Some(Source::Agent))
+            .filter_map(|index| frames.sequence(index))
+            .take_while(|frame| !is_other(*frame))
+            .collect()
+    }
+}
+
+impl RequestContext {
+    /// The tokens of its tools.
+    fn tools(&self) -> u64 {
+        self.tools.as_ref().map_or(0, |tools| tools.tokens)
     }
 }
 

@@ -3,94 +3,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    Exchange, ExchangeOutcome,
-    answers::{Answer, Answers},
-};
+use super::answers::{Answer, Answers};
 use crate::{
-    transcript::{RecordedExchange, Usage},
+    id::FrameSeq,
+    transcript::{Api, Exchange},
     veil::{AnswerId, CopyOf, Frame, ModelAnswer, Source},
 };
-
-/// What a source reports of one exchange.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReportedExchange {
-    /// The session that it belongs to.
-    pub session: Arc<str>,
-    /// The model, where the source names it.
-    pub model: Option<Arc<str>>,
-    /// The usage as reported.
-    pub usage: Option<Usage>,
-    /// Where the answer is a copy of one of another session, what it reports, which counts there.
-    pub copied: Option<CopiedUsage>,
-    /// What tells the answer from others, in whatever file it stands; `None` where nothing does.
-    pub answer: Option<u64>,
-    /// Whether it failed.
-    pub is_failed: bool,
-    /// Whether `requests` lists it. An answer that shows nothing, or whose request is nowhere, is
-    /// in no list, and is paid for. So are the sums of a session, where a source states nothing else.
-    pub is_listed: bool,
-}
-
-/// What a copy of an answer reports: a session that was forked, or resumed into another file, holds
-/// the answers of the first one again.
-#[non_exhaustive]
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CopiedUsage {
-    /// The session that it was copied from, where the source names it.
-    pub from: Option<Arc<str>>,
-    /// The usage as reported.
-    pub usage: Option<Usage>,
-}
-
-impl ReportedExchange {
-    /// One of this session, of which nothing is reported yet.
-    pub fn new(session: Arc<str>) -> Self {
-        let (model, usage, copied, answer) = Default::default();
-        Self { session, model, usage, copied, answer, is_failed: false, is_listed: true }
-    }
-
-    /// The usage as reported, wherever it counts.
-    pub fn figures(&self) -> Option<&Usage> {
-        self.copied.as_ref().map_or(self.usage.as_ref(), |copied| copied.usage.as_ref())
-    }
-
-    /// Says that it is a copy of an answer of this session, unless it is known to be one.
-    pub fn count_in(&mut self, session: Option<Arc<str>>) {
-        if self.copied.is_none() {
-            self.copied = Some(CopiedUsage { from: session, usage: self.usage.take() });
-        }
-    }
-
-    fn figures_mut(&mut self) -> &mut Option<Usage> {
-        self.copied.as_mut().map_or(&mut self.usage, |copied| &mut copied.usage)
-    }
-}
-
-impl From<&Exchange> for ReportedExchange {
-    fn from(exchange: &Exchange) -> Self {
-        Self {
-            model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
-            usage: exchange.usage.clone(),
-            copied: exchange.copied.clone(),
-            is_failed: matches!(exchange.outcome, ExchangeOutcome::Failed { .. }),
-            ..Self::new(Arc::clone(&exchange.session))
-        }
-    }
-}
-
-impl From<&RecordedExchange> for ReportedExchange {
-    fn from(exchange: &RecordedExchange) -> Self {
-        Self {
-            model: exchange.model.as_deref().filter(|model| !model.is_empty()).map(Arc::from),
-            usage: exchange.usage.clone(),
-            is_failed: exchange.failure.is_some(),
-            is_listed: exchange.is_listed,
-            ..Self::new(Arc::clone(&exchange.session))
-        }
-    }
-}
 
 /// What a frame says of the answer that it is a part of, besides its content.
 #[derive(Debug, Default)]
@@ -154,10 +72,12 @@ pub fn answering_model(frame: &Frame) -> Option<String> {
 /// wrote down several times, or in several parts, counts once.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    exchanges: Vec<ReportedExchange>,
+    /// The API that the source's program speaks.
+    api: Api,
+    exchanges: Vec<Exchange>,
     /// Answers that show nothing, or whose request is nowhere; `None` where one turned out to be a
     /// part of another.
-    unlisted: Vec<Option<ReportedExchange>>,
+    unlisted: Vec<Option<Exchange>>,
     /// The exchange of each response.
     responses: HashMap<String, Place>,
     /// In each session the last of the unlisted and its response, while the next frame may show
@@ -179,9 +99,6 @@ pub(crate) struct Reported {
     pub(crate) answer: Answer,
     /// The index of the exchange that it answers.
     pub(super) exchange: Option<usize>,
-    pub(super) report: Report,
-    /// Whether it says that the answers before it are copies.
-    pub(super) are_copies: bool,
 }
 
 /// What a frame says of its answer, and what is known of the response.
@@ -193,6 +110,11 @@ struct Said {
 }
 
 impl Reports {
+    /// Those of a source whose program speaks this API.
+    pub(crate) fn of(api: Api) -> Self {
+        Self { api, ..Self::default() }
+    }
+
     fn report(&self, session: &Arc<str>, frame: &Frame) -> Said {
         let is_agents = frame.source == Source::Agent;
         let mut report = if is_agents { Report::of(frame) } else { Report::default() };
@@ -234,11 +156,13 @@ impl Reports {
                 .for_each(|exchange| exchange.count_in(from.clone()));
         }
         for said in imported.iter().flat_map(|imported| &imported.session_usage) {
-            let exchange = ReportedExchange {
+            let exchange = Exchange {
+                session: Arc::clone(session),
+                api: self.api,
                 model: said.model.as_deref().and_then(|model| self.models.intern(model)),
                 usage: said.usage.clone(),
-                is_listed: false,
-                ..ReportedExchange::new(Arc::clone(session))
+                is_unlisted: true,
+                ..Exchange::default()
             };
             self.unlisted.push(Some(exchange));
         }
@@ -257,8 +181,8 @@ impl Reports {
         }
         let Said { report, known, is_own } = said;
         let exchange = match answer {
-            Answer::Begins(_) => {
-                answers.exchange = Some(self.begin(session, &report));
+            Answer::Begins(to) => {
+                answers.exchange = Some(self.begin(session, frame, &report, to));
                 answers.exchange
             }
             _ if listed.is_some() => listed,
@@ -269,7 +193,8 @@ impl Reports {
             // What a client wrote last of a response is what that came to.
             let (was, is) = (exchange.figures_mut().take(), report.said.usage.clone());
             *exchange.figures_mut() = if listed.is_some() { is.or(was) } else { was.or(is) };
-            exchange.answer = exchange.answer.or(report.answer);
+            exchange.print = exchange.print.or(report.answer);
+            exchange.answer_frames.extend(shows.then_some(frame.sequence));
             let model = exchange.model.take();
             exchange.model = model.or_else(|| self.models.intern(report.said.model.as_deref()?));
         }
@@ -286,43 +211,63 @@ impl Reports {
                 }
             }
         }
-        Reported { answer, exchange, report, are_copies: copied.is_some() }
+        Reported { answer, exchange }
     }
 
-    /// Those of a recording that are in no list.
-    pub(super) fn unlisted(exchanges: impl Iterator<Item = ReportedExchange>) -> Self {
-        let unlisted = exchanges.filter(|exchange| !exchange.is_listed).map(Some).collect();
-        Self { unlisted, ..Self::default() }
+    /// Those of a source that holds its exchanges.
+    pub(crate) fn recorded(exchanges: Vec<Exchange>) -> Self {
+        let (unlisted, exchanges) =
+            exchanges.into_iter().partition::<Vec<_>, _>(|exchange| exchange.is_unlisted);
+        let unlisted = unlisted.into_iter().map(Some).collect();
+        Self { exchanges, unlisted, ..Self::default() }
     }
 
     /// All exchanges, to be changed.
-    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut ReportedExchange> {
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Exchange> {
         self.exchanges.iter_mut().chain(self.unlisted.iter_mut().flatten())
     }
 
     /// The exchanges that are listed, in their order.
-    pub(super) fn listed(&self) -> &[ReportedExchange] {
+    pub(crate) fn listed(&self) -> &[Exchange] {
         &self.exchanges
     }
 
+    /// The same, to be changed.
+    pub(super) fn listed_mut(&mut self) -> &mut [Exchange] {
+        &mut self.exchanges
+    }
+
     /// All exchanges: those that are listed, and then the others.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &ReportedExchange> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Exchange> + Clone {
         self.exchanges.iter().chain(self.unlisted.iter().flatten())
     }
 
-    fn begin(&mut self, session: &Arc<str>, report: &Report) -> usize {
-        let exchange = self.reported(session, report);
+    fn begin(
+        &mut self,
+        session: &Arc<str>,
+        frame: &Frame,
+        report: &Report,
+        last_frame: FrameSeq,
+    ) -> usize {
+        let exchange = Exchange {
+            number: self.exchanges.len() + 1,
+            time: frame.timestamp.clone(),
+            last_frame: Some(last_frame),
+            ..self.reported(session, report)
+        };
         self.exchanges.push(exchange);
         self.exchanges.len() - 1
     }
 
-    fn reported(&mut self, session: &Arc<str>, report: &Report) -> ReportedExchange {
-        let mut exchange = ReportedExchange {
+    fn reported(&mut self, session: &Arc<str>, report: &Report) -> Exchange {
+        let mut exchange = Exchange {
+            session: Arc::clone(session),
+            api: self.api,
             model: report.said.model.as_deref().and_then(|model| self.models.intern(model)),
             usage: report.said.usage.clone(),
-            answer: report.answer,
-            is_failed: report.said.failure().is_some(),
-            ..ReportedExchange::new(Arc::clone(session))
+            print: report.answer,
+            failure: report.said.failure().map(str::to_owned),
+            ..Exchange::default()
         };
         if let Some(CopyOf { session: from }) = &report.said.copied {
             exchange.count_in(from.as_deref().map(Arc::from));
@@ -350,7 +295,7 @@ impl Reports {
             return;
         }
         self.settle(session, report);
-        let exchange = ReportedExchange { is_listed: false, ..self.reported(session, report) };
+        let exchange = Exchange { is_unlisted: true, ..self.reported(session, report) };
         let index = self.unlisted.len();
         self.unlisted.push(Some(exchange));
         if let Some(id) = report.id() {

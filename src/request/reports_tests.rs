@@ -27,8 +27,8 @@ fn check(records: &[&str], expected: &str) {
     let transcript = Transcript::new(text.as_bytes()).unwrap();
     let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
     let outputs = |is_listed: bool| -> String {
-        let of = recording.reported().filter(|exchange| exchange.is_listed == is_listed);
-        let outputs = of.map(|exchange| exchange.usage.and_then(|usage| usage.output));
+        let of = recording.reported().filter(|exchange| exchange.is_unlisted != is_listed);
+        let outputs = of.map(|exchange| exchange.usage.as_ref().and_then(|usage| usage.output));
         outputs.map(|output| format!("{} ", output.unwrap_or(0))).collect()
     };
     assert_eq!(format!("{}| {}", outputs(true), outputs(false)).trim_end(), expected);
@@ -67,7 +67,7 @@ fn items_with_ids_of_their_own_are_one_answer_whether_or_not_its_usage_names_a_c
         );
         let transcript = Transcript::new(text.as_bytes()).unwrap();
         let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
-        let inputs = recording.reported().map(|of| of.usage.and_then(|usage| usage.input));
+        let inputs = recording.reported().map(|of| of.usage.as_ref().and_then(|usage| usage.input));
         assert_eq!(inputs.collect::<Vec<_>>(), [Some(9)], "{cached}");
     }
 }

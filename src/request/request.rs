@@ -1,6 +1,5 @@
 use std::{
     borrow::Cow,
-    fmt,
     sync::{Arc, OnceLock},
 };
 
@@ -16,7 +15,7 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     json::{self, Object, ObjectExt, Value},
     tokens::TokenCounter,
-    transcript::{Api, BodyText, RecordedExchange},
+    transcript::{Api, BodyText, Exchange, Provenance},
     veil::{Facet, FacetPart, PartContent},
 };
 
@@ -45,47 +44,6 @@ impl PartialEq for ParsedBody {
     }
 }
 
-/// Where a request comes from, and so how far it can be trusted.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Provenance {
-    /// The bytes of the wire.
-    Sent,
-    /// The JSON that a client, or a recorder, wrote down: the same values, and maybe other bytes.
-    Logged,
-    /// It names an earlier response, and is joined with what it goes on from: the conversation of the
-    /// requests and answers of the recording that lead there. [`Recording::sent`] gives what was sent.
-    ///
-    /// [`Recording::sent`]: super::Recording::sent
-    Resolved {
-        /// How many messages, the first ones, were joined to it.
-        messages: usize,
-        /// The response up to whose end, or where it broke off from there on, something is missing;
-        /// `None` where nothing is.
-        missing: Option<Arc<str>>,
-        /// What is wrong with the link, in a sentence: it names the response to a later request, or to
-        /// this one. Then nothing is joined, and `missing` is that response.
-        wrong: Option<Arc<str>>,
-    },
-    /// It was worked out from a transcript, which does not hold all of a request.
-    Reconstructed {
-        /// What the transcript does not hold.
-        lacks: Vec<Lack>,
-    },
-}
-
-/// A part of requests that a transcript does not hold.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
-    /// The definitions of the tools.
-    Tools,
-    /// The system prompt.
-    SystemPrompt,
-    /// The model, and how it was asked: temperature, limits, reasoning.
-    Parameters,
-}
-
 /// The tokens of a request, by what they are for. Each part is counted by itself, as it is written:
 /// an estimate of what a provider makes of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,67 +54,6 @@ pub struct RequestTokens {
     pub system: u64,
     /// The other messages.
     pub messages: u64,
-}
-
-impl Provenance {
-    /// The name on the wire: `sent`, `logged`, `resolved`, `reconstructed`.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Logged => "logged",
-            Self::Resolved { .. } => "resolved",
-            Self::Reconstructed { .. } => "reconstructed",
-        }
-    }
-
-    /// Of a request that was joined with what it goes on from: `messages`, how many were joined,
-    /// `missing`, the response from which on something is missing, or null, and `wrong`, if any.
-    /// Copies both texts.
-    pub fn resolved_json(&self) -> Option<Value> {
-        let Self::Resolved { messages, missing, wrong } = self else { return None };
-        let mut object = Object::new();
-        object.put("messages", *messages as u64);
-        object.put("missing", missing.as_deref().map_or(Value::Null, Value::from));
-        object.put_some("wrong", wrong.as_deref());
-        Some(object.into())
-    }
-
-    /// What the source does not hold.
-    pub fn lacks(&self) -> &[Lack] {
-        match self {
-            Self::Reconstructed { lacks } => lacks,
-            Self::Sent | Self::Logged | Self::Resolved { .. } => &[],
-        }
-    }
-}
-
-impl Lack {
-    /// What a request lacks that is worked out from a transcript, which holds the system prompt and
-    /// the tools or does not.
-    pub fn of_transcript(has_system: bool, has_tools: bool) -> Vec<Self> {
-        let all =
-            [(Self::Tools, has_tools), (Self::SystemPrompt, has_system), (Self::Parameters, false)];
-        all.into_iter().filter(|(_, is_held)| !is_held).map(|(lack, _)| lack).collect()
-    }
-
-    /// The name on the wire: `tools`, `system`, `parameters`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::SystemPrompt => "system",
-            Self::Parameters => "parameters",
-        }
-    }
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tools => "the tools",
-            Self::SystemPrompt => "the system prompt",
-            Self::Parameters => "the parameters",
-        })
-    }
 }
 
 impl RequestTokens {
@@ -195,10 +92,15 @@ impl Request {
 
     /// The request of an exchange that was recorded, as it was sent. O(messages); the body is
     /// shared, and scanned where it goes on from an earlier response.
-    pub fn recorded(exchange: &RecordedExchange) -> Self {
-        let provenance = if exchange.is_as_sent { Provenance::Sent } else { Provenance::Logged };
+    pub fn recorded(exchange: &Exchange) -> Self {
+        Self::of_exchange(exchange, &exchange.provenance)
+    }
+
+    /// As [`Request::recorded`], where it comes from there.
+    pub(super) fn of_exchange(exchange: &Exchange, provenance: &Provenance) -> Self {
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
-        let request = Self::new(exchange.api, provenance, exchange.request.clone(), frames);
+        let body = exchange.request.clone();
+        let request = Self::new(exchange.api, provenance.clone(), body, frames);
         request.with_host(exchange.host.clone())
     }
 

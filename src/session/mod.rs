@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `archive` (feature `storage`) | writes and reads the directories of `afterimage archive` |
 //! | [`Viewer`] | renders the frames of a transcript as they come |
-//! | [`RecordedRequests`] | sums up the requests that a recording holds |
 //! | [`RequestFitter`] | fits a session's request into a budget |
 //! | [`bridge`] | joins observations, journals and checkpoints with frames |
 //!
@@ -14,9 +13,9 @@
 pub mod archive;
 pub mod bridge;
 mod fitting;
-mod recorded_requests;
+mod request_sums;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
-pub use recorded_requests::RecordedRequests;
-pub use viewer::{RequestSums, ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};
+pub use request_sums::RequestSums;
+pub use viewer::{ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};

@@ -2,13 +2,17 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::request_sums::{RequestSize, RequestSums, RequestTally};
 use crate::{
     Result,
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Answer, Answers, Lack, RecordedTools, ReportedExchange, Reports, adds_system},
+    request::{
+        Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request, adds_system,
+    },
     snapshot::FrameSnapshot,
+    tokens::TokenCounter,
     transcript::{Holds, Record, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
     window::{ContextInForce, ContextSize, without_text},
@@ -45,9 +49,10 @@ pub struct Viewer<'h> {
     may_replace: bool,
     sessions: IndexMap<Arc<str>, Session>,
     requests: u64,
-    /// The tokens of their contexts.
-    tokens: u64,
+    worked_out: RequestTally,
     reports: Reports,
+    /// The exchanges that the transcript holds, without their bodies.
+    recorded: Option<(RequestTally, Vec<Exchange>)>,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +66,6 @@ struct Session {
     system_from: Option<FrameSeq>,
     /// The tokens of the tools, where the transcript holds them.
     tools: Option<u64>,
-    last_request: Option<ViewedRequest>,
 }
 
 /// A frame with what it rendered to.
@@ -95,26 +99,6 @@ pub struct ViewedRequest {
     pub tools: u64,
 }
 
-/// The sums of the requests of a transcript.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestSums {
-    /// How many there are.
-    pub requests: u64,
-    /// The tokens of their contexts together.
-    pub tokens: u64,
-    /// What the contexts of the last request of each session come to.
-    pub last: ContextSize,
-    /// The tokens of the tools of these last requests, where they were recorded.
-    pub last_tools: u64,
-}
-
-impl RequestSums {
-    /// The tokens of the last request of each session.
-    pub fn last_tokens(&self) -> u64 {
-        self.last.tokens().saturating_add(self.last_tools)
-    }
-}
-
 /// What the model sees after the last frame of a session.
 #[derive(Clone, Debug)]
 pub struct ViewedTail {
@@ -131,8 +115,19 @@ impl<'h> Viewer<'h> {
     pub fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
         let keeps_facets = format.holds() == Holds::Frames;
         let may_replace = format.may_retract();
-        let (sessions, requests, tokens, reports) = Default::default();
-        Self { hud, format, keeps_facets, may_replace, sessions, requests, tokens, reports }
+        let reports = Reports::of(format.api());
+        let (sessions, requests, worked_out, recorded) = Default::default();
+        Self {
+            hud,
+            format,
+            keeps_facets,
+            may_replace,
+            sessions,
+            requests,
+            worked_out,
+            reports,
+            recorded,
+        }
     }
 
     /// Whether a frame may tell that others are in the context no more. Where none may, what a
@@ -182,12 +177,9 @@ impl<'h> Viewer<'h> {
                 self.requests += 1;
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
                 let context = before.plus(tail.unwrap_or_default());
-                let tools = session.tools.unwrap_or(0);
-                self.tokens = self.tokens.saturating_add(context.tokens()).saturating_add(tools);
-                let number = self.requests;
-                let request = ViewedRequest { number, last_frame, context, tools };
-                session.last_request = Some(request);
-                Some(request)
+                let (number, tools) = (self.requests, session.tools.unwrap_or(0));
+                self.worked_out.add(&name, number, RequestSize { context, tools });
+                Some(ViewedRequest { number, last_frame, context, tools })
             }
             Answer::None | Answer::GoesOn => None,
         };
@@ -239,22 +231,45 @@ impl<'h> Viewer<'h> {
         self.sessions.get(session)?.system_from
     }
 
-    /// What is reported of the exchanges so far: of those that begin with a request, in their
-    /// order, and then of the answers that show nothing. O(n) for all of them.
-    pub fn reported(&self) -> impl Iterator<Item = &ReportedExchange> {
-        self.reports.all()
+    /// Takes an exchange that the transcript holds. The requests then are those of such exchanges, and
+    /// none is worked out from the frames. Keeps no body of it.
+    ///
+    /// Cost: counts the tokens of the request with `counter`, O(the body); without one the request is
+    /// in no sum of tokens.
+    pub fn exchange(&mut self, exchange: Exchange, counter: Option<&dyn TokenCounter>) {
+        let (tally, exchanges) = self.recorded.get_or_insert_default();
+        if !exchange.is_unlisted {
+            let size = counter.map(|by| RequestSize::of(&Request::recorded(&exchange), by));
+            let place = exchange.line.unwrap_or_default();
+            tally.add(&exchange.session, place, size.unwrap_or_default());
+        }
+        exchanges.push(exchange.into_head());
+    }
+
+    /// Where the requests so far come from: [`Provenance::Logged`] where some were recorded, and not
+    /// kept as they were sent. O(exchanges).
+    pub fn provenance(&self) -> Provenance {
+        match &self.recorded {
+            None => Provenance::Reconstructed { lacks: self.lacks() },
+            Some((_, all)) if all.iter().all(|of| of.provenance == Provenance::Sent) => {
+                Provenance::Sent
+            }
+            Some(_) => Provenance::Logged,
+        }
+    }
+
+    /// The exchanges so far without their bodies: those that the transcript holds, or else those that
+    /// begin with a request, in their order, and then the answers that show nothing. O(n) for all of
+    /// them.
+    pub fn reported(&self) -> impl Iterator<Item = &Exchange> {
+        let recorded = self.recorded.as_ref().map(|(_, exchanges)| exchanges);
+        let worked_out = recorded.is_none().then(|| self.reports.all());
+        recorded.into_iter().flatten().chain(worked_out.into_iter().flatten())
     }
 
     /// What the requests so far come to. O(sessions).
     pub fn requests(&self) -> RequestSums {
-        let last = self.sessions.values().filter_map(|session| session.last_request);
-        let sums =
-            RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };
-        last.fold(sums, |sums, of| RequestSums {
-            last: sums.last.plus(of.context),
-            last_tools: sums.last_tools.saturating_add(of.tools),
-            ..sums
-        })
+        self.recorded.as_ref().map_or(&self.worked_out, |(tally, _)| tally).sums()
     }
 
     /// The context in force of a session.

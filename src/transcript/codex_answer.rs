@@ -166,11 +166,14 @@ mod tests {
         let transcript =
             Transcript::with_format(file.as_bytes(), Some(TranscriptFormat::Codex)).unwrap();
         let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
-        let unlisted = recording.reported().filter(|exchange| !exchange.is_listed);
+        let unlisted = recording.reported().filter(|exchange| exchange.is_unlisted);
         let unlisted: String = unlisted
             .map(|exchange| {
                 let model = exchange.model.as_deref().unwrap_or("?");
-                format!("- {model} {}, ", exchange.usage.and_then(|usage| usage.input).unwrap_or(0))
+                format!(
+                    "- {model} {}, ",
+                    exchange.usage.as_ref().and_then(|usage| usage.input).unwrap_or(0)
+                )
             })
             .collect();
         let listed = recording.exchanges().iter().fold(String::new(), |mut all, exchange| {

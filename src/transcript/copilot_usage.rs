@@ -221,10 +221,10 @@ mod tests {
         let text = lines.join("\n");
         let transcript = Transcript::new(text.as_bytes()).unwrap();
         let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0)).unwrap();
-        let unlisted = recording.reported().filter(|exchange| !exchange.is_listed);
+        let unlisted = recording.reported().filter(|exchange| exchange.is_unlisted);
         let said: Vec<String> = unlisted
             .map(|of| {
-                let usage = of.usage.unwrap().to_json();
+                let usage = of.usage.as_ref().unwrap().to_json();
                 format!("{} {usage}", of.model.as_deref().unwrap_or("?"))
             })
             .collect();

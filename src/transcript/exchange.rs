@@ -1,331 +1,358 @@
-//! One recorded request and its response, taken apart.
-
 use std::sync::Arc;
 
 use super::{
-    Api, Usage, api,
-    body::Payload,
-    choices,
-    context_edit::{AppliedEdit, ClearedPart},
-    interaction::Interaction,
-    recorded::{Asked, CONVERSATION, kept_conversation},
-    request_body::{ReadBodies, ReadBody},
-    responses,
-    sse::{self, ErrorEvent, StreamedResponse},
-    take,
-    threads::says_nothing,
+    Api, AppliedEdit, BodyText, Provenance, TranscriptFormat, Usage, body::Payload,
+    interaction::Interaction, read_exchange::broke_off,
 };
-use crate::json::{self, Object, ObjectExt, Value};
+use crate::{
+    id::FrameSeq,
+    json::{self, Object, ObjectExt, Value},
+};
 
-/// What is wrong with a response whose stream has no end; why follows. What had come of it is kept.
-const BROKEN_OFF: &str = "broken off: ";
-/// Why, where nobody recorded it.
-const NO_END: &str = "the stream has no end";
-/// Why, where the provider sent an error in the place of the rest; its words follow.
-const ERROR_EVENT: &str = "the stream ended with an error event";
-
-/// Whether this is wrong with a response of which something came.
-pub(super) fn broke_off(failure: &str) -> bool {
-    failure.starts_with(BROKEN_OFF)
+/// An exchange with a model: a request, what came back, and what that used. Readers, archives and
+/// recordings say the same of it, so there is one type.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Exchange {
+    /// Its number in the recording, from one; 0 where it is in no list of requests.
+    pub number: usize,
+    /// The session that it belongs to.
+    pub session: Arc<str>,
+    /// Of recorded traffic, where it stands in the source: its line, or the number of the element,
+    /// from one.
+    pub line: Option<u64>,
+    /// The API that it speaks.
+    pub api: Api,
+    /// The host that the request was sent to, where the source has an address.
+    pub host: Option<Arc<str>>,
+    /// Where the request comes from.
+    pub provenance: Provenance,
+    /// When the request went out, or else the answer came, as the source has it.
+    pub time: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The model, where the source names it.
+    pub model: Option<Arc<str>>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
+    /// Where the answer is a copy of one of another session, what it reports, which counts there.
+    pub copied: Option<CopiedUsage>,
+    /// What tells the answer from others, in whatever file it stands; `None` where nothing does.
+    pub print: Option<u64>,
+    /// The status of HTTP.
+    pub status: Option<u64>,
+    /// What is wrong with the response: a status, an error, that none came, or that its stream broke
+    /// off. Of the last one there is an answer all the same: what had come of it. Empty where the
+    /// source does not say what is wrong.
+    pub failure: Option<String>,
+    /// Why `response` is not all of what came, or was to come. It is a failure of the exchange where
+    /// `failure` says so; else all of it came, and is not stored.
+    pub cut: Option<String>,
+    /// Why the body of the request is not known: it is stored in part, cannot be unpacked, or is no
+    /// JSON. An empty object then stands for it.
+    pub unread: Option<String>,
+    /// Whether it is in no list of requests, and is paid for: its answer shows nothing, or its request
+    /// is nowhere. So are the sums of a session, where a source states nothing else.
+    pub is_unlisted: bool,
+    /// Whether the model answered and the session went on without the answer: another request took
+    /// the place of this one.
+    pub is_superseded: bool,
+    /// Whether the request is the same as the one before it in the session, which failed.
+    pub is_retry: bool,
+    /// What the provider took out of the request before the model read it.
+    pub edits: Vec<AppliedEdit>,
+    /// The last frame that the request holds.
+    pub last_frame: Option<FrameSeq>,
+    /// The frame of the system prompt that stands apart.
+    pub system_frame: Option<FrameSeq>,
+    /// The frame of each message, or item, of the request; `None` where the session has none that
+    /// is the same, as in a request that another one took the place of.
+    pub frames: Vec<Option<FrameSeq>>,
+    /// The frames of the session that hold the answer, in order; of readers and archives the first.
+    pub answer_frames: Vec<FrameSeq>,
+    /// The body of the request: the bytes of the wire where they were kept, else its JSON. Empty
+    /// where the source holds none. [`Exchange::replace_request`] sets another.
+    pub request: BodyText,
+    /// The body of the response: the bytes of the wire, or the JSON that was logged; of a stream all
+    /// of its events, of a document that holds request and response its `output`. `None` where the
+    /// source holds no bodies, or no response came.
+    pub response: Option<Arc<str>>,
+    pub(crate) asked: Asked,
 }
 
-/// A request and what came back.
-pub(super) struct Exchange {
-    pub(super) api: Api,
-    /// Where it stands among the interactions, from one.
-    pub(super) line: u64,
-    /// The system prompt in a field of its own.
-    pub(super) system: Option<Value>,
-    /// Messages or items of the request.
-    pub(super) messages: Vec<Arc<Value>>,
-    /// Why the request is not known, where it is not.
-    pub(super) unread: Option<String>,
-    /// Messages or items of the response; `None` if it failed.
-    pub(super) reply: Option<Vec<Value>>,
-    pub(super) reply_id: Option<String>,
-    /// The conversation that the provider keeps it in, as the request says, or the response.
-    pub(super) kept_in: Option<Arc<str>>,
-    /// What the provider cleared of the request before the model read it.
-    pub(super) cleared: Vec<ClearedPart>,
-    /// The response that the request builds on, whether it is a warm-up.
-    pub(super) asked: Asked,
-    pub(super) model: Option<String>,
-    pub(super) usage: Option<Usage>,
-    /// What is wrong with the response, where something is. One that broke off has a reply all the
-    /// same.
-    pub(super) failure: Option<String>,
-    /// Why not all of the response is stored.
-    pub(super) cut: Option<String>,
+/// What a copy of an answer reports: a session that was forked, or resumed into another file, holds
+/// the answers of the first one again.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CopiedUsage {
+    /// The session that it was copied from, where the source names it.
+    pub from: Option<Arc<str>>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
 }
 
-/// The request of an exchange.
-struct ReadRequest {
-    api: Api,
-    /// Its members without the conversation.
-    head: Arc<Object>,
-    messages: Vec<Arc<Value>>,
-    unread: Option<String>,
+/// Whether a model answered a request.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeOutcome {
+    /// The model answered.
+    Answered,
+    /// The model answered, and the session went on without the answer: another request took the
+    /// place of this one.
+    Superseded,
+    /// The model answered, and the recording has the beginning of the answer alone:
+    /// [`Exchange::cut`] says why.
+    Cut,
+    /// It did not: a status, an error, no response, or one that broke off. [`Exchange::failure`] says
+    /// which.
+    Failed,
 }
 
-impl ReadRequest {
-    fn of(interaction: &Interaction, bodies: &mut ReadBodies) -> Result<Self, &'static str> {
-        let body = match &interaction.request {
-            Payload::Text(text) => bodies.read(&interaction.uri, text),
-            _ => None,
-        };
-        if let (Some(ReadBody { head, items, .. }), Some(api)) =
-            (body, Api::of_uri(&interaction.uri))
-        {
-            return Ok(Self { api, head, messages: items, unread: None });
+impl ExchangeOutcome {
+    /// The name on the wire: `answered`, `superseded`, `cut`, `failed`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Superseded => "superseded",
+            Self::Cut => "cut",
+            Self::Failed => "failed",
         }
-        let request = match &interaction.request {
-            Payload::Unreadable(_) => {
-                return Self::unread(interaction).ok_or("a request whose body cannot be read");
-            }
-            request => request.value().unwrap_or_default(),
-        };
-        // What passed a recorder of ours went where its path says, whatever it holds.
-        let sent = Api::of_uri(&interaction.uri);
-        let sent = sent.filter(|_| interaction.is_recorded && request.as_object().is_some());
-        let Some(api) = Api::of(&interaction.uri, &request).or(sent) else {
-            let is_damaged = request.is_null() && interaction.may_be_of_a_model();
-            return Self::unread(interaction).ok_or(if is_damaged {
-                "a request to a model whose body is no object of JSON"
-            } else if !api::reaches_model(&interaction.uri) {
-                "a request for a count, or for later: no model answers it now"
-            } else {
-                "an interaction with an API that is not known"
-            });
-        };
-        let Value::Object(mut request) = request else {
-            return Err("a request that is no object");
-        };
-        let messages = match request.shift_remove(api.conversation_key()) {
-            Some(Value::Array(list)) => list,
-            Some(Value::String(text)) => vec![responses::user_message(text).into()],
-            Some(other) => vec![other],
-            None => Vec::new(),
-        };
-        let messages = messages.into_iter().map(Arc::new).collect();
-        Ok(Self { api, head: Arc::new(request), messages, unread: None })
-    }
-
-    /// A request of which nothing is known but that it was sent to a model: recorders have such rows.
-    fn unread(interaction: &Interaction) -> Option<Self> {
-        let is_row = interaction.is_recorded || interaction.is_posted;
-        let api = Api::of_uri(&interaction.uri).filter(|_| is_row)?;
-        let reason = interaction.request.why_no_object("the request");
-        let (head, messages) = Default::default();
-        Some(Self { api, head, messages, unread: Some(reason) })
     }
 }
 
-/// Takes an interaction apart, or says why it is none that is known.
-pub(super) fn read(
-    interaction: &Interaction,
-    bodies: &mut ReadBodies,
-) -> Result<Exchange, &'static str> {
-    let ReadRequest { api, head: request, messages, unread } =
-        ReadRequest::of(interaction, bodies)?;
-    let came = api.streamed(&interaction.response);
-    let is_answered = interaction.status.is_none_or(|status| matches!(status, 200..300));
-    let is_whole = !interaction.is_recorded && !matches!(interaction.response, Payload::Absent);
-    if came.is_none() && is_answered && is_whole && api::hosted_model(&interaction.uri).is_some() {
-        return Err("an answer in a form of the host's own");
+/// What a request says of how it is to be answered, besides what the model reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The response that it goes on from.
+    pub(crate) previous: Option<Arc<str>>,
+    /// The conversation that the provider keeps, and that it goes on with.
+    pub(crate) conversation: Option<Arc<str>>,
+    /// Whether the provider is told to read it and to generate nothing.
+    pub(crate) is_warm_up: bool,
+}
+
+/// What a provider answered, by the id that a later request may name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordedReply {
+    pub(crate) id: String,
+    pub(crate) items: Vec<Value>,
+    /// Whether it came to its end.
+    pub(crate) is_whole: bool,
+}
+
+/// The members of a request that say whether anything is to be generated, which response is before
+/// it, and which conversation.
+const GENERATE: &str = "generate";
+pub(crate) const PREVIOUS: &str = "previous_response_id";
+pub(crate) const CONVERSATION: &str = "conversation";
+
+/// The id of a conversation that the provider keeps, as requests and answers state it.
+pub(super) fn kept_conversation(stated: Option<&Value>) -> Option<Arc<str>> {
+    stated.and_then(|of| of.as_str().or_else(|| of.str_at("id"))).map(Arc::from)
+}
+
+impl Asked {
+    /// Whether the provider reads more than the request holds.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.previous.is_some() || self.conversation.is_some()
     }
-    let is_cut = interaction.cut.is_some();
-    // A client that has the last event may close the connection before the provider does.
-    let is_broken_off =
-        came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
-    let is_stream = came.is_some();
-    let came = came.map(|came| came.response);
-    let reported = interaction.usage.as_ref().and_then(Usage::of);
-    let mut usage = reported.or_else(|| usage_of(came.as_ref()?));
-    let failure = interaction.failure.clone().or_else(|| failure(interaction, came.as_ref()));
-    let response = came.filter(|_| failure.is_none());
-    let is_kept = interaction.is_cut_in_store && interaction.cut.is_some();
-    let is_broken_here = is_broken_off && !is_kept;
-    let failure = failure.or_else(|| {
-        let broken_off = || match error_event(interaction).filter(|error| error.is_last) {
-            Some(error) => format!("{BROKEN_OFF}{ERROR_EVENT}: {}", error.summary),
-            None => format!("{BROKEN_OFF}{}", interaction.cut.as_deref().unwrap_or(NO_END)),
+
+    /// What the members of a request say, with the conversation or without.
+    pub(super) fn of_members(api: Api, members: &Object) -> Self {
+        if api != Api::Responses {
+            return Self::default();
+        }
+        Self {
+            previous: members.get(PREVIOUS).and_then(Value::as_str).map(Arc::from),
+            conversation: kept_conversation(members.get(CONVERSATION)),
+            is_warm_up: members.get(GENERATE) == Some(&Value::Bool(false)),
+        }
+    }
+
+    /// What a body says. Parses it where it may say something.
+    pub(crate) fn of_body(api: Api, body: &str) -> Self {
+        let names = |name: &str| {
+            let quoted = ["\"", name, "\""].concat();
+            memchr::memmem::find(body.as_bytes(), quoted.as_bytes()).is_some()
         };
-        is_broken_here.then(broken_off)
-    });
-    let cut = interaction.cut.clone().filter(|_| is_broken_off || is_cut && !is_stream);
-    if let Some(usage) = usage.as_mut().filter(|_| is_broken_off) {
-        // The beginning of a stream tells what was read, and of the output the first token at most.
-        (usage.output, usage.reasoning) = (None, None);
+        if api != Api::Responses || ![PREVIOUS, CONVERSATION, GENERATE].into_iter().any(names) {
+            return Self::default();
+        }
+        let members = json::children(body, 0..body.len()).into_iter();
+        let own = members.filter_map(|member| {
+            let is_asking = |key: &str| matches!(key, PREVIOUS | CONVERSATION | GENERATE);
+            let key = member.key.filter(|key| is_asking(key))?;
+            Some((key, json::read(body.get(member.value)?.as_bytes()).ok()?))
+        });
+        Self::of_members(api, &own.collect())
     }
-    let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
-    if response.as_ref().is_some_and(|response| api.says_something(response)) {
-        usage = usage.and_then(Usage::beside_answer);
-    }
-    let text = |key: &str| request.get(key).and_then(Value::as_str).map(str::to_owned);
-    let edits = response.as_ref().filter(|_| api == Api::Messages).map(AppliedEdit::of_answer);
-    let edits = edits.filter(|edits| !edits.is_empty());
-    let management = request.get("context_management");
-    let messages_of = || messages.iter().map(|message| &**message);
-    let cleared = edits.map(|edits| ClearedPart::of(&edits, management, messages_of()));
-    let asked_several = request.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1);
-    let asked = Asked::of_members(api, &request);
-    let stated = response.as_ref().filter(|_| api == Api::Responses);
-    let stated = stated.and_then(|response| kept_conversation(response.get(CONVERSATION)));
-    Ok(Exchange {
-        api,
-        line: interaction.line,
-        cleared: cleared.unwrap_or_default(),
-        kept_in: asked.conversation.clone().or(stated),
-        asked,
-        model: text("model").or_else(|| {
-            if let Some(model) = api::hosted_model(&interaction.uri) {
-                return Some(model.replace("%3A", ":"));
-            }
-            // Of a request that is not known the answer tells.
-            let of_response = response.as_ref()?.str_at("model")?;
-            unread.as_ref().map(|_| of_response.to_owned())
-        }),
-        system: request.get(api.system_key()).filter(|system| !system.is_null()).cloned(),
-        messages,
-        unread,
-        cut,
-        reply: response.map(|response| api.reply(response, asked_several)),
-        reply_id,
-        usage,
-        failure,
-    })
 }
 
-/// The usage that a response reports, with the tier that it names beside it.
-fn usage_of(response: &Value) -> Option<Usage> {
-    let mut stated = sse::stated_usage(response)?.clone();
-    let tier = response.get("service_tier").filter(|_| stated.get("service_tier").is_none());
-    if let (Value::Object(stated), Some(tier)) = (&mut stated, tier) {
-        stated.put("service_tier", tier.clone());
+impl Exchange {
+    /// The same without what grows with the request: its bodies, and the frames of its messages. A
+    /// list of requests holds these.
+    pub(crate) fn into_head(self) -> Self {
+        let (request, response, frames) = Default::default();
+        Self { request, response, frames, ..self }
     }
-    Usage::of(&stated)
-}
 
-/// What is wrong with a response: its status, an error in it, or that there is none.
-fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String> {
-    if let Some(status) = interaction.status.filter(|status| !matches!(status, 200..300)) {
-        return Some(format!("status {status}"));
+    /// Keeps the bodies of the interaction that it is.
+    pub(super) fn keep_bodies(&mut self, interaction: &Interaction) {
+        self.request = match self.unread {
+            Some(_) => "{}".into(),
+            None => interaction.request.text().unwrap_or_default(),
+        };
+        self.response = interaction.response.text().map(|text| text.to_shared());
     }
-    if let Payload::Unreadable(reason) = &interaction.response {
-        return Some(reason.clone());
+
+    /// Whether the model answered.
+    pub fn outcome(&self) -> ExchangeOutcome {
+        match (&self.failure, &self.cut) {
+            (Some(_), _) => ExchangeOutcome::Failed,
+            (None, Some(_)) => ExchangeOutcome::Cut,
+            (None, None) if self.is_superseded => ExchangeOutcome::Superseded,
+            (None, None) => ExchangeOutcome::Answered,
+        }
     }
-    let Some(response) = response else {
-        let is_stored = !matches!(interaction.response, Payload::Absent);
-        if interaction.is_cut_in_store && interaction.cut.is_some() && is_stored {
+
+    /// The first frame of the answer; `None` where the session holds none.
+    pub fn answer(&self) -> Option<FrameSeq> {
+        self.answer_frames.first().copied()
+    }
+
+    /// The usage as reported, wherever it counts.
+    pub fn figures(&self) -> Option<&Usage> {
+        self.copied.as_ref().map_or(self.usage.as_ref(), |copied| copied.usage.as_ref())
+    }
+
+    pub(crate) fn figures_mut(&mut self) -> &mut Option<Usage> {
+        self.copied.as_mut().map_or(&mut self.usage, |copied| &mut copied.usage)
+    }
+
+    /// Says that it is a copy of an answer of this session, unless it is known to be one.
+    pub fn count_in(&mut self, session: Option<Arc<str>>) {
+        if self.copied.is_none() {
+            self.copied = Some(CopiedUsage { from: session, usage: self.usage.take() });
+        }
+    }
+
+    /// Puts another body in the place of the request. O(the body).
+    pub fn replace_request(&mut self, body: impl Into<BodyText>) {
+        self.request = body.into();
+        self.asked = Asked::of_body(self.api, &self.request);
+    }
+
+    /// The response that the request goes on from, where it names one.
+    pub fn previous_response(&self) -> Option<&str> {
+        self.asked.previous.as_deref()
+    }
+
+    /// What was answered, where that has an id of the provider's. Parses the response.
+    pub(crate) fn reply(&self) -> Option<RecordedReply> {
+        let response = self.response.as_ref().filter(|_| self.has_answer())?;
+        let response = self.api.response(&Payload::Text(Arc::clone(response).into()))?;
+        let id = response.str_at("id")?.to_owned();
+        let is_whole = self.failure.is_none() && self.cut.is_none();
+        Some(RecordedReply { id, items: self.api.reply(response, false), is_whole })
+    }
+
+    /// The conversation that the provider keeps it in: the request names it, or the answer does.
+    /// Parses an answer that may name one.
+    pub(crate) fn kept_in(&self) -> Option<Arc<str>> {
+        let names = |response: &&Arc<str>| {
+            let is_named = memchr::memmem::find(response.as_bytes(), b"\"conversation\"").is_some();
+            self.api == Api::Responses && is_named
+        };
+        let stated = || {
+            let response = self.api.joined(self.response.as_ref().filter(names)?)?;
+            kept_conversation(response.get(CONVERSATION))
+        };
+        self.asked.conversation.clone().or_else(stated)
+    }
+
+    /// Whether the provider was told to read the request and to generate nothing.
+    pub fn is_warm_up(&self) -> bool {
+        self.asked.is_warm_up
+    }
+
+    /// What the provider took out of the request before the model read it, as its answer says.
+    /// Parses the answer where it may say that.
+    pub(crate) fn applied_edits(&self) -> Vec<AppliedEdit> {
+        let response = self.response.as_deref().unwrap_or_default();
+        AppliedEdit::of_response(self.api, response)
+    }
+
+    /// Whether anything was answered.
+    pub(super) fn has_answer(&self) -> bool {
+        self.failure.as_deref().is_none_or(broke_off)
+    }
+
+    /// The request that a document, or a line, of a provider's form is; `None` where it is none,
+    /// as a bare list of messages.
+    pub(super) fn of_document(format: TranscriptFormat, value: &Value, line: u64) -> Option<Self> {
+        let api = match format {
+            TranscriptFormat::Chat => Api::Chat,
+            TranscriptFormat::Anthropic => Api::Messages,
+            TranscriptFormat::Responses => Api::Responses,
+            _ => return None,
+        };
+        let request = value.as_object()?;
+        request.get(api.conversation_key())?;
+        if !request.contains_key("model") && !request.contains_key("tools") {
             return None;
         }
-        return Some(nothing_of(interaction));
-    };
-    let error = response.get("error").filter(|error| !error.is_null())?;
-    if let Some(error) = error_event(interaction) {
-        return Some(format!("error {}", error.summary));
+        let mut request = request.clone();
+        // A log of OpenAI's has request and response in one object.
+        let output = request.shift_remove("output").filter(|_| api == Api::Responses);
+        let usage = request.get("usage").and_then(Usage::of);
+        if output.is_some() {
+            ["usage", "id", "object", "status", "created_at", "error"].iter().for_each(|key| {
+                request.shift_remove(key);
+            });
+        }
+        let model = request.get("model").and_then(Value::as_str).and_then(model_named);
+        let response = output.map(|output| {
+            let mut response = Object::new();
+            response.put("output", output);
+            Value::from(response).to_string().into()
+        });
+        let asked = Asked::of_members(api, &request);
+        Some(Self {
+            line: Some(line),
+            request: Value::from(request).to_string().into(),
+            response,
+            model,
+            usage,
+            asked,
+            api,
+            ..Self::default()
+        })
     }
-    let kind = error.str_at("type").or_else(|| error.str_at("code")).or_else(|| error.as_str());
-    Some(kind.map_or_else(|| "an error".to_owned(), |kind| format!("error {kind}")))
-}
 
-/// Why nothing is known of a response.
-fn nothing_of(interaction: &Interaction) -> String {
-    if let Some(error) = error_event(interaction) {
-        let ErrorEvent { summary, is_alone, .. } = error;
-        return if is_alone {
-            format!("the stream is nothing but an error event: {summary}")
-        } else {
-            format!("a stream of events without an answer, with an error event: {summary}")
+    /// Says which frames the document became, one for each message.
+    pub(super) fn place(&mut self, frames: Vec<FrameSeq>) {
+        let Ok(value) = crate::json::read(self.request.as_bytes()) else { return };
+        let count = match value.get(self.api.conversation_key()) {
+            Some(Value::Array(list)) => list.len(),
+            _ => 1,
         };
-    }
-    match (&interaction.cut, &interaction.response) {
-        (Some(cut), _) => format!("no response: {cut}"),
-        (None, Payload::Absent) if interaction.status.is_some() => {
-            "an answer without a body".to_owned()
+        let system = value.get(self.api.system_key()).filter(|system| !system.is_null());
+        let has_system = system.is_some_and(|system| system.as_str() != Some(""));
+        // Records that were not understood may share a frame. Where the answer is in the document, its
+        // items have frames too.
+        let needed = count + usize::from(has_system);
+        let has_answer = self.api == Api::Responses;
+        if frames.len() < needed || frames.len() > needed && !has_answer {
+            return;
         }
-        (None, Payload::Absent) => "no response".to_owned(),
-        (None, Payload::Text(text)) if sse::has_data(text) => {
-            "a stream of events without an answer".to_owned()
-        }
-        (None, response) => response.why_no_object("the response"),
+        let mut frames = frames.into_iter();
+        self.system_frame = if has_system { frames.next() } else { None };
+        self.frames = frames.by_ref().take(count).map(Some).collect();
+        self.answer_frames = frames.next().into_iter().collect();
     }
 }
 
-/// The error that a streamed response tells of.
-fn error_event(interaction: &Interaction) -> Option<ErrorEvent> {
-    match &interaction.response {
-        Payload::Text(text) => sse::error(text),
-        _ => None,
-    }
-}
-
-impl Api {
-    /// The response as one object; of a stream what it would have been in one.
-    pub(super) fn response(self, response: &Payload) -> Option<Value> {
-        self.streamed(response).map(|streamed| streamed.response)
-    }
-
-    /// Whether a response holds anything that the model wrote.
-    fn says_something(self, response: &Value) -> bool {
-        let says = |value: Option<&Value>| value.is_some_and(|value| !says_nothing(value));
-        match self {
-            Self::Responses => says(response.get("output")),
-            Self::Messages => says(response.get("content")),
-            Self::Chat => {
-                let choices =
-                    response.get("choices").and_then(Value::as_array).into_iter().flatten();
-                let messages = choices.filter_map(|choice| choice.get("message")?.as_object());
-                let mut members = messages.flatten().filter(|(key, _)| *key != "role");
-                members.any(|(_, value)| says(Some(value)))
-            }
-        }
-    }
-
-    /// As [`Api::response`], of a body.
-    pub(crate) fn joined(self, response: &str) -> Option<Value> {
-        self.response(&Payload::Text(response.into()))
-    }
-
-    /// The same, and whether a stream came to its end.
-    fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
-        let whole = |response| StreamedResponse { response, is_whole: true, is_ended: false };
-        let streamed = match response {
-            Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
-                (Ok((response, _)), _) => Some(whole(response)),
-                (Err(_), Self::Chat) => sse::chat_completion(text),
-                (Err(_), Self::Messages) => sse::anthropic_message(text),
-                (Err(_), Self::Responses) => sse::response(text),
-            },
-            response => response.value().map(whole),
-        }?;
-        streamed.response.as_object().is_some().then_some(streamed)
-    }
-
-    /// The messages or items of a response; `asked_several` is whether alternatives were asked for.
-    pub(super) fn reply(self, response: Value, asked_several: bool) -> Vec<Value> {
-        let Value::Object(mut response) = response else { return Vec::new() };
-        let message = match self {
-            Self::Responses => {
-                return match response.shift_remove("output") {
-                    Some(Value::Array(output)) => output,
-                    _ => Vec::new(),
-                };
-            }
-            Self::Messages => Some(Value::Object(response)),
-            Self::Chat => match response.shift_remove("choices") {
-                Some(Value::Array(choices)) => {
-                    choices::message_of(choices, asked_several).map(Value::from)
-                }
-                _ => None,
-            },
-        };
-        match message {
-            Some(Value::Object(mut message)) => {
-                take::default_role(&mut message, "assistant");
-                vec![message.into()]
-            }
-            _ => Vec::new(),
-        }
-    }
+/// The name of a model; `None` where it is empty.
+pub(super) fn model_named(model: &str) -> Option<Arc<str>> {
+    (!model.is_empty()).then(|| model.into())
 }

@@ -3,14 +3,14 @@
 use std::{collections::VecDeque, path::Path, sync::mpsc::sync_channel, thread};
 
 use super::{
-    Api, BodyText, Decoder, TranscriptFormat, Usage, body::Payload, exchange,
-    interaction::Interaction, otlp::rfc3339, recorded::RecordedExchange, request_body::ReadBodies,
-    sink::Sink, wire::WireReader,
+    Api, BodyText, Decoder, Exchange, TranscriptFormat, Usage, body::Payload,
+    exchange::model_named, interaction::Interaction, otlp::rfc3339, read_exchange,
+    request_body::ReadBodies, sink::Sink, wire::WireReader,
 };
 use crate::{
     Result,
     json::{Value, most_unpacked},
-    record::{Exchange, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
+    record::{self, Outcome, Recording, RequestBodies, unpacked, unpacked_start},
 };
 
 /// The bodies of a recording may have so many bytes together, however short it is.
@@ -36,7 +36,7 @@ pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptFormat, Box<dyn De
 /// The exchange that has this number in a list of requests. Reads the bodies of that exchange, and at
 /// most 16 that its request is stored after. `None` where there is none in the folder, and of one whose
 /// request goes on from another's answer: who wants that reads all of them. Of a damaged recording too.
-pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<RecordedExchange>> {
+pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Exchange>> {
     let Some(recording) = Recording::open(folder)? else { return Ok(None) };
     if !recording.damage().is_empty() || recording.torn().is_some() {
         return Ok(None);
@@ -55,9 +55,13 @@ pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Recorde
     let Some((line, exchange)) = found else { return Ok(None) };
     let exchange = exchange.clone();
     let interaction = Reading::of(&recording).interaction(&exchange, line);
-    let read = exchange::read(&interaction, &mut ReadBodies::default());
-    let alone = read.ok().filter(|read| !read.asked.goes_on() && read.unread.is_none());
-    Ok(alone.map(|read| RecordedExchange::of(interaction, &read)))
+    let read = read_exchange::read(&interaction, &mut ReadBodies::default());
+    let alone = read.ok().map(|read| read.exchange);
+    let alone = alone.filter(|read| !read.asked.goes_on() && read.unread.is_none());
+    Ok(alone.map(|mut exchange| {
+        exchange.keep_bodies(&interaction);
+        exchange
+    }))
 }
 
 /// Gives out the exchanges of a recording, one at a time.
@@ -94,7 +98,7 @@ impl<'r> Reading<'r> {
         Self { recording, bodies: recording.bodies(), texts: VecDeque::new(), room }
     }
 
-    fn interaction(&mut self, exchange: &Exchange, line: u64) -> Interaction {
+    fn interaction(&mut self, exchange: &record::Exchange, line: u64) -> Interaction {
         let request = self.request(exchange);
         let (response, cut) = self.response(exchange);
         // Without a head there is no response, and what broke it off is all there is to say.
@@ -123,7 +127,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn request(&mut self, exchange: &Exchange) -> Payload {
+    fn request(&mut self, exchange: &record::Exchange) -> Payload {
         let bytes = match (self.bodies.request(exchange), exchange.request_cut()) {
             (Ok(bytes), None) => bytes,
             (Ok(_), Some(cut)) => return Payload::Unreadable(cut.to_owned()),
@@ -146,7 +150,7 @@ impl<'r> Reading<'r> {
     }
 
     /// The response, and why it is not whole.
-    fn response(&mut self, exchange: &Exchange) -> (Payload, Option<String>) {
+    fn response(&mut self, exchange: &record::Exchange) -> (Payload, Option<String>) {
         let unreadable = |reason: &str, cut: Option<String>| {
             (Payload::Unreadable(reason.to_owned()), cut.or_else(|| Some(reason.to_owned())))
         };
@@ -219,22 +223,23 @@ fn text_after(bytes: &[u8], texts: &mut VecDeque<BodyText>) -> Option<BodyText> 
 }
 
 /// Whether an exchange asked a model, and has ended.
-fn is_asked(exchange: &Exchange) -> bool {
+fn is_asked(exchange: &record::Exchange) -> bool {
     exchange.start.is_for_model() && exchange.outcome() != Outcome::Running
 }
 
 /// The method and the path of a request.
-fn target(exchange: &Exchange) -> String {
+fn target(exchange: &record::Exchange) -> String {
     let path = exchange.start.path.split(['?', '#']).next().unwrap_or_default();
     format!("{} {path}", exchange.start.method)
 }
 
 /// What is paid of a request that is in no list.
-fn of_no_list(interaction: &Interaction) -> RecordedExchange {
+fn of_no_list(interaction: &Interaction) -> Exchange {
     let response = interaction.response.value();
     let usage = response.as_ref().and_then(|response| Usage::of(response.get("usage")?));
-    let model = response.as_ref().and_then(|response| response.str_at("model")).map(str::to_owned);
-    RecordedExchange::unlisted(interaction.line, model, usage)
+    let model = response.as_ref().and_then(|response| model_named(response.str_at("model")?));
+    let line = Some(interaction.line);
+    Exchange { line, model, usage, is_unlisted: true, ..Exchange::default() }
 }
 
 impl Decoder for FlightReader {
@@ -249,7 +254,7 @@ impl FlightReader {
     /// reading, by a thread of their own.
     fn give(&self, sink: &mut Sink) {
         let mut reading = Reading::of(&self.recording);
-        let in_turn = |exchange: &Exchange, line| Some(reading.interaction(exchange, line));
+        let in_turn = |exchange: &record::Exchange, line| Some(reading.interaction(exchange, line));
         if self.recording.bytes() < LONG {
             self.give_each(in_turn, sink);
             return;
@@ -273,14 +278,14 @@ impl FlightReader {
     }
 
     /// The exchanges with their lines, from one.
-    fn listed(&self) -> impl Iterator<Item = (u64, &Exchange)> {
+    fn listed(&self) -> impl Iterator<Item = (u64, &record::Exchange)> {
         (1..).zip(self.recording.exchanges())
     }
 
     /// Gives out the exchanges; `unpacked` has what those hold that asked a model.
     fn give_each(
         &self,
-        mut unpacked: impl FnMut(&Exchange, u64) -> Option<Interaction>,
+        mut unpacked: impl FnMut(&record::Exchange, u64) -> Option<Interaction>,
         sink: &mut Sink,
     ) {
         let mut traffic = WireReader::default();

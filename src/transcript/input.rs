@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Decoder, ImportReport, Record, RecordedExchange, TranscriptFormat,
+    Decoder, Exchange, ImportReport, Record, TranscriptFormat,
     lines::{Lines, is_blank},
     recent::Recent,
     sink::{REPEATED, Sink, is_identity},
@@ -177,12 +177,12 @@ impl<R: BufRead> Transcript<R> {
     /// The exchanges so far, session by session, of a transcript that
     /// [keeps](Transcript::keep_exchanges) them. Those of recorded traffic come with the last
     /// frame.
-    pub fn exchanges(&self) -> &[RecordedExchange] {
+    pub fn exchanges(&self) -> &[Exchange] {
         self.sink.exchanges()
     }
 
     /// The exchanges since the last call, which are kept no more.
-    pub fn take_exchanges(&mut self) -> Vec<RecordedExchange> {
+    pub fn take_exchanges(&mut self) -> Vec<Exchange> {
         self.sink.take_exchanges()
     }
 
@@ -191,7 +191,7 @@ impl<R: BufRead> Transcript<R> {
         let first = self.sink.made();
         let is_kept = self.sink.keeps_exchanges();
         let mut request =
-            if is_kept { RecordedExchange::of_document(self.format, &value, line) } else { None };
+            if is_kept { Exchange::of_document(self.format, &value, line) } else { None };
         self.decoder.record(value, line, &mut self.sink);
         let frames = if is_kept { self.sink.frames_since(first) } else { Vec::new() };
         if let Some(mut exchange) = request.take() {

@@ -70,10 +70,11 @@ mod pairing;
 mod parts;
 mod pi;
 mod places;
+mod provenance;
 pub(crate) mod provider_json;
 mod qwen_code;
+mod read_exchange;
 mod recent;
-mod recorded;
 pub(crate) mod request_body;
 mod request_prints;
 mod responses;
@@ -105,16 +106,17 @@ pub use body_text::BodyText;
 pub use bytes::decoded;
 pub use context_edit::AppliedEdit;
 pub(crate) use context_edit::ClearedPart;
+#[cfg(feature = "storage")]
+pub(crate) use exchange::Asked;
+pub(crate) use exchange::{CONVERSATION, PREVIOUS};
+pub use exchange::{CopiedUsage, Exchange, ExchangeOutcome};
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;
 pub use format::{Holds, TranscriptFormat};
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
-#[cfg(feature = "storage")]
-pub(crate) use recorded::Asked;
-pub use recorded::RecordedExchange;
-pub(crate) use recorded::{CONVERSATION, PREVIOUS};
+pub use provenance::{Lack, Provenance};
 pub(crate) use sse::events as sse_events;
 pub use subagents::subagent_files;
 pub use tally::Tally;

@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{
-    Record,
+    Exchange, Record,
     branches::{Branches, Fork},
     bundle::Bundle,
     draft::{CompactionRecord, FrameDraft, Replaced},
@@ -15,7 +15,6 @@ use super::{
     parts,
     places::Places,
     recent::Recent,
-    recorded::RecordedExchange,
     starts::Start,
 };
 use crate::{
@@ -83,7 +82,7 @@ pub(super) struct Sink {
     /// The frames that hold what a message says before its summary, since they were last taken.
     parted: Vec<u64>,
     /// The exchanges so far, where the caller wants them.
-    exchanges: Option<Vec<RecordedExchange>>,
+    exchanges: Option<Vec<Exchange>>,
 }
 
 impl Sink {
@@ -120,18 +119,18 @@ impl Sink {
     }
 
     /// Keeps an exchange of the current session.
-    pub(super) fn exchange(&mut self, exchange: RecordedExchange) {
+    pub(super) fn exchange(&mut self, exchange: Exchange) {
         let session = self.current();
         if let Some(exchanges) = &mut self.exchanges {
-            exchanges.push(RecordedExchange { session, ..exchange });
+            exchanges.push(Exchange { session, ..exchange });
         }
     }
 
-    pub(super) fn exchanges(&self) -> &[RecordedExchange] {
+    pub(super) fn exchanges(&self) -> &[Exchange] {
         self.exchanges.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn take_exchanges(&mut self) -> Vec<RecordedExchange> {
+    pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
         self.exchanges.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

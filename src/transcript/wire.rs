@@ -8,12 +8,12 @@ use std::{
 };
 
 use super::{
-    Api, ClearedPart, chat,
+    Api, ClearedPart, Exchange, Provenance, chat,
     echo::Echo,
-    exchange::{self, Exchange},
+    exchange::Asked,
     interaction::Interaction,
     items, joining,
-    recorded::{Asked, RecordedExchange},
+    read_exchange::{self, ReadExchange},
     request_body::ReadBodies,
     request_prints::{RequestPrints, operator_messages},
     responses,
@@ -86,7 +86,7 @@ struct Conversation {
 
 /// An exchange whose conversation is known, and not yet its session.
 struct Taken {
-    exchange: RecordedExchange,
+    exchange: Exchange,
     conversation: usize,
     prints: RequestPrints,
     /// The print of all messages, in Chat Completions of those behind the operator's; `None` where
@@ -119,8 +119,8 @@ impl WireReader {
     /// Takes the next exchange of the source.
     pub(super) fn take(&mut self, interaction: Interaction, sink: &mut Sink) {
         let is_recorded = interaction.is_recorded;
-        let exchange = match exchange::read(&interaction, &mut self.bodies) {
-            Ok(exchange) => exchange,
+        let read = match read_exchange::read(&interaction, &mut self.bodies) {
+            Ok(read) => read,
             Err(reason) => {
                 let reason = match interaction.unread_api() {
                     Some(api) => sink.unread_request(&api),
@@ -129,9 +129,8 @@ impl WireReader {
                 return sink.unknown(interaction.line, reason, interaction.into_json());
             }
         };
-        let recorded = sink.keeps_exchanges().then(|| recorded(interaction, &exchange, sink));
-        let Exchange { api, line, system, messages, reply, reply_id, asked, cleared, .. } =
-            exchange;
+        let ReadExchange { exchange, system, messages, reply, reply_id, kept_in, cleared } = read;
+        let (api, line) = (exchange.api, interaction.line);
         let has_system = system.is_some();
         let is_failed = reply.is_none();
         if is_failed {
@@ -146,7 +145,7 @@ impl WireReader {
                 self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
-        let base = self.base_of(&asked);
+        let base = self.base_of(&exchange.asked);
         let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
         let hashes = self.threads.hashes(&messages);
         let operator = operator_messages(api, messages.iter().map(|message| &**message));
@@ -170,7 +169,7 @@ impl WireReader {
         {
             return sink.skip("repeated response");
         }
-        if let (false, Some(conversation)) = (is_failed, exchange.kept_in) {
+        if let (false, Some(conversation)) = (is_failed, kept_in) {
             self.kept.insert(conversation, thread);
         }
         if let (Api::Responses, Some(id)) = (api, reply_id) {
@@ -186,7 +185,8 @@ impl WireReader {
             let requests = self.cleared.entry(index).or_default();
             requests.insert(request.len(), (request, cleared));
         }
-        if let Some(exchange) = recorded {
+        if sink.keeps_exchanges() {
+            let exchange = with_bodies(exchange, &interaction, sink);
             let end = Some(after_operator).filter(|_| !request.is_empty());
             self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
         }
@@ -351,7 +351,7 @@ impl WireReader {
             }
             tell_cleared(cleared, &last, &frames, sink);
             // Of several answers to the same messages the last one is in the conversation.
-            let answers: HashMap<Print, u64> = taken
+            let answers: HashMap<Print, Option<u64>> = taken
                 .iter()
                 .filter(|taken| taken.exchange.has_answer())
                 .filter_map(|taken| Some((taken.end?, taken.exchange.line)))
@@ -364,7 +364,8 @@ impl WireReader {
                 // A request that failed was not answered, even if a later one like it was.
                 let is_answered = |end: &Print| answers.get(end) == Some(&exchange.line);
                 let end = end.filter(|end| is_answered(end) && last.begins_with(*end));
-                exchange.answer = end.and_then(|end| frame(last.operator.len() + end.len()));
+                let answer = end.and_then(|end| frame(last.operator.len() + end.len()));
+                exchange.answer_frames = answer.into_iter().collect();
                 exchange.system_frame = system_frame.filter(|_| has_system);
                 sink.exchange(exchange);
             }
@@ -467,12 +468,13 @@ impl super::Decoder for WireReader {
 }
 
 /// An exchange as it is kept beside its frames.
-fn recorded(interaction: Interaction, exchange: &Exchange, sink: &Sink) -> RecordedExchange {
-    let mut recorded = RecordedExchange::of(interaction, exchange);
+fn with_bodies(mut exchange: Exchange, interaction: &Interaction, sink: &Sink) -> Exchange {
+    exchange.keep_bodies(interaction);
     // Half of a surrogate pair may have stood where the document was mended.
-    let is_mended = sink.report.mended_surrogates > 0;
-    recorded.is_as_sent &= !is_mended || !recorded.request.contains('\u{FFFD}');
-    recorded
+    if sink.report.mended_surrogates > 0 && exchange.request.contains('\u{FFFD}') {
+        exchange.provenance = Provenance::Logged;
+    }
+    exchange
 }
 
 fn note_alternatives<'m>(messages: impl Iterator<Item = &'m Value>, line: u64, sink: &mut Sink) {
@@ -934,7 +936,7 @@ mod tests {
         assert_eq!((usage.input, usage.output), (Some(100), Some(10)));
         assert!(usage.cost.is_some() && first.request.contains("\"tools\""));
         assert_eq!((first.duration_ms, second.failure.as_deref()), (Some(500), Some("no room")));
-        assert_eq!(first.started.as_deref(), Some("2026-05-01T10:00:00.5Z"));
+        assert_eq!(first.time.as_deref(), Some("2026-05-01T10:00:00.5Z"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 use afterimage::{
     id::Millis,
     otlp::{OtlpReport, OtlpWriter, SCHEMA_URL, SpanMessages},
-    request::{Recording, ReportedExchange, Request},
+    request::{Exchange, Recording, Request},
     tokens::Chars4,
     transcript::{Api, Transcript},
 };
@@ -28,7 +28,7 @@ fn recording(mut transcript: Transcript<impl std::io::BufRead>, most: usize) -> 
     for record in transcript.by_ref().take(most) {
         recording.push(record.unwrap(), Millis::new(0)).unwrap();
     }
-    recording.finish(transcript.exchanges());
+    recording.finish(transcript.take_exchanges());
     recording
 }
 
@@ -257,7 +257,7 @@ fn requests(recording: &Recording, items: &Items) -> BTreeMap<String, usize> {
             usage.iterations = Vec::new();
             usage.to_json().to_string()
         });
-        let is_failed = exchange.outcome.as_str() == "failed";
+        let is_failed = exchange.outcome().as_str() == "failed";
         *all.entry(format!("{usage:?} {is_failed} {}", said(&request, items))).or_default() += 1;
     }
     all
@@ -355,7 +355,7 @@ fn every_recording_is_read_back_with_the_same_requests() {
         // So does what is in no list.
         let sums = |recording: &Recording| {
             // An unlisted copy has no span: it counts in the session that it was copied from.
-            let is_written = |of: &ReportedExchange| of.is_listed || of.copied.is_none();
+            let is_written = |of: &&Exchange| !of.is_unlisted || of.copied.is_none();
             let reported: Vec<_> = recording.reported().filter(is_written).collect();
             let input: u64 = reported.iter().filter_map(|of| of.usage.as_ref()?.input).sum();
             (reported.len(), input)

@@ -145,7 +145,7 @@ fn two_hundred_planted_secrets_are_in_no_byte_of_a_redacted_recording() {
     let answered: Vec<bool> = recording
         .exchanges()
         .iter()
-        .map(|of| matches!(of.outcome, ExchangeOutcome::Failed { .. }))
+        .map(|of| matches!(of.outcome(), ExchangeOutcome::Failed))
         .collect();
     assert_eq!(answered, [false, false, false, true]);
 }

@@ -18,10 +18,8 @@ use afterimage::{
     id::{FrameSeq, Millis},
     json,
     replay::{Replay, ReplayPolicy},
-    request::{
-        ExchangeOutcome, Lack, PartKind, Provenance, Recording, Request, RequestPart, compare,
-    },
-    session::{Fit, RecordedRequests, RequestFitter, Viewer},
+    request::{Lack, PartKind, Provenance, Recording, Request, RequestPart, compare},
+    session::{Fit, RequestFitter, Viewer},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
     tokens::{Bpe, Chars4, TokenCounter},
     transcript::{Api, Transcript, Usage},
@@ -61,22 +59,21 @@ fn sums_of_recorded_requests_are_those_of_the_recording() {
     each_recording(|path, recording| {
         let mut transcript = Transcript::open(path).unwrap();
         transcript.keep_exchanges();
-        let mut sums = RecordedRequests::default();
-        while let Some(record) = transcript.next() {
-            record.unwrap();
-            transcript.take_exchanges().iter().for_each(|of| sums.push(of, &Chars4));
-        }
-        transcript.take_exchanges().iter().for_each(|of| sums.push(of, &Chars4));
+        let hud = Hud::new(Arc::new(Chars4));
+        let mut viewer = Viewer::new(&hud, transcript.format());
+        transcript.by_ref().for_each(|record| drop(record.unwrap()));
+        let recorded = transcript.take_exchanges().into_iter();
+        recorded.for_each(|exchange| viewer.exchange(exchange, Some(&Chars4)));
         let exchanges = recording.exchanges();
         let is_recorded = exchanges.iter().any(|of| of.provenance.lacks().is_empty());
-        assert_eq!(sums.provenance().is_some(), is_recorded, "{}", path.display());
+        assert_eq!(viewer.provenance().lacks().is_empty(), is_recorded, "{}", path.display());
         if !is_recorded {
             return;
         }
         let tokens = |number: usize| recording.tokens(number).unwrap().total();
         let last: HashMap<_, _> =
             exchanges.iter().map(|exchange| (&exchange.session, exchange.number)).collect();
-        let found = sums.requests();
+        let found = viewer.requests();
         let all = exchanges.iter().map(|exchange| tokens(exchange.number)).sum();
         assert_eq!((found.requests, found.tokens), (exchanges.len() as u64, all));
         assert_eq!(found.last_tokens(), last.values().map(|number| tokens(*number)).sum::<u64>());
@@ -501,9 +498,8 @@ fn a_trace_bundle_is_read_with_its_failures() {
         (&first.provenance, first.usage.as_ref().unwrap().cache_read),
         (&Provenance::Logged, Some(2))
     );
-    assert_eq!((first.duration_ms, first.outcome.as_str()), (Some(500), "answered"));
-    let failed = ExchangeOutcome::Failed { reason: "failed: stream closed".to_owned() };
-    assert_eq!(second.outcome, failed);
+    assert_eq!((first.duration_ms, first.outcome().as_str()), (Some(500), "answered"));
+    assert_eq!(second.failure.as_deref(), Some("failed: stream closed"));
     let written = fs::read_to_string(folder.path().join("payloads/1.json")).unwrap();
     assert_eq!(recording.request(1).unwrap().body(), written);
     let diff = recording.compare(2, PrefixRules::EXACT).unwrap().unwrap();
@@ -585,7 +581,9 @@ fn failed_and_repeated_requests_are_exchanges_too() {
     let found: Vec<_> = recording
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.outcome.as_str(), exchange.is_retry, exchange.answer().is_some()))
+        .map(|exchange| {
+            (exchange.outcome().as_str(), exchange.is_retry, exchange.answer().is_some())
+        })
         .collect();
     assert_eq!(found, [("failed", false, false), ("answered", true, true)]);
 }
@@ -904,10 +902,10 @@ fn the_context_of_recorded_traffic_is_that_of_its_requests() {
             assert!(unseen.all(|frame| is_replaced(*frame)), "{name}: not in the context");
             let unsent: Vec<_> = in_context.difference(&of_request).collect();
             assert!(unsent.is_empty(), "{name}: not in the request: {unsent:?}");
-            for frame in &exchange.response.frames {
+            for frame in &exchange.answer_frames {
                 assert_eq!(history.get(*frame).unwrap().source, Source::Agent, "{name}");
             }
-            assert!(exchange.response.body.is_some(), "{name}");
+            assert!(exchange.response.is_some(), "{name}");
             checked += 1;
         }
     });
@@ -934,7 +932,9 @@ fn an_answer_outlives_a_later_attempt_that_failed() {
     let found: Vec<_> = recording
         .exchanges()
         .iter()
-        .map(|exchange| (exchange.outcome.as_str(), exchange.answer().is_some(), exchange.is_retry))
+        .map(|exchange| {
+            (exchange.outcome().as_str(), exchange.answer().is_some(), exchange.is_retry)
+        })
         .collect();
     assert_eq!(found, [("superseded", false, false), ("answered", true, false)]);
 }

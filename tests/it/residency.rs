@@ -27,7 +27,7 @@ fn read_text(text: &str) -> Recording {
 fn adds_up(recording: &Recording, prices: &Prices, name: &Path) -> Residency {
     let residency = Residency::priced(recording, prices).unwrap();
     let reported: Vec<_> = recording.reported().collect();
-    let sums: UsageSums = reported.iter().collect();
+    let sums: UsageSums = reported.iter().copied().collect();
     let total = residency.total();
     let found = [
         total.input,
@@ -42,7 +42,7 @@ fn adds_up(recording: &Recording, prices: &Prices, name: &Path) -> Residency {
     let [input, read, write, hour, output] = figures.map(Option::unwrap_or_default);
     let expected = [input, read, write, hour, output, of.with_usage];
     assert_eq!(found, expected, "{}", name.display());
-    let bill = Bill::of(prices, &reported);
+    let bill = Bill::of(prices, reported);
     assert_eq!(total.pico, bill.total().pico(), "{}", name.display());
 
     let without = Residency::of(recording).unwrap();

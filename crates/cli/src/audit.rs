@@ -8,7 +8,7 @@ use afterimage::{
     bill::{Bill, Prices, UsageSums},
     json::Object,
     replay::{AuditedName, LossAudit, NameFate},
-    request::{Recording, ReportedExchange},
+    request::Recording,
 };
 
 use crate::{
@@ -90,14 +90,13 @@ impl<'p> Audited<'p> {
                 let hint = "`afterimage requests FILE` lists the sessions";
                 return Err(failure.hint(hint).into());
             };
-            let reported: Vec<ReportedExchange> = recording.reported().collect();
             let broken = BrokenCaches::of(&recording).map_err(|error| source.refuse(error))?;
             let lost = broken.all().map(|broken| broken.lost).sum();
             read = Some(Self {
                 name: source.name(),
                 session,
-                sums: reported.iter().collect(),
-                bill: Bill::of(prices, &reported),
+                sums: recording.reported().collect(),
+                bill: Bill::of(prices, recording.reported()),
                 broken: (broken.all().count() as u64, lost),
                 recording,
             });

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use afterimage::{request::ReportedExchange, session::Viewer};
+use afterimage::{request::Exchange, session::Viewer};
 use indexmap::IndexMap;
 
 use crate::{
@@ -122,14 +122,14 @@ impl Copies {
     }
 
     /// Says of answers of a file that they count elsewhere.
-    pub(crate) fn mark(&self, exchanges: &mut [&mut ReportedExchange]) {
+    pub(crate) fn mark(&self, exchanges: &mut [&mut Exchange]) {
         let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
-        let own = exchanges.iter().filter(|of| of.copied.is_none() && of.answer.is_some());
+        let own = exchanges.iter().filter(|of| of.copied.is_none() && of.print.is_some());
         own.for_each(|of| *counts.entry(Arc::clone(&of.session)).or_default() += 1);
         for exchange in exchanges {
             let count = counts.get(&exchange.session).copied().unwrap_or_default();
             let own = (&*exchange.session, count);
-            let session = exchange.answer.and_then(|answer| self.elsewhere(answer, own));
+            let session = exchange.print.and_then(|answer| self.elsewhere(answer, own));
             if let Some(session) = session.map(Arc::clone) {
                 exchange.count_in(Some(session));
             }
@@ -139,7 +139,8 @@ impl Copies {
 
 /// The answers of the sessions of a file that may be copies, or may have been copied.
 fn answers(source: &mut Source, lens: &Lens) -> Outcome<Vec<SessionAnswers>> {
-    let (mut ended, mut reported) = (None, Vec::new());
+    let mut sessions: IndexMap<Arc<str>, Vec<u64>> = IndexMap::new();
+    let mut ended = None;
     let format = source.format();
     if format.may_hold_copies() {
         let mut viewer = Viewer::new(&lens.hud, format);
@@ -147,11 +148,9 @@ fn answers(source: &mut Source, lens: &Lens) -> Outcome<Vec<SessionAnswers>> {
             let viewed = source.see(&mut viewer, record?)?;
             ended = ended.max(viewed.frame.timestamp.as_deref().and_then(written));
         }
-        reported = viewer.reported().cloned().collect();
-    }
-    let mut sessions: IndexMap<Arc<str>, Vec<u64>> = IndexMap::new();
-    for exchange in reported.iter().filter(|exchange| exchange.copied.is_none()) {
-        sessions.entry(Arc::clone(&exchange.session)).or_default().extend(exchange.answer);
+        for exchange in viewer.reported().filter(|exchange| exchange.copied.is_none()) {
+            sessions.entry(Arc::clone(&exchange.session)).or_default().extend(exchange.print);
+        }
     }
     let of = |(session, answers)| SessionAnswers { session, ended, answers };
     Ok(sessions.into_iter().map(of).collect())

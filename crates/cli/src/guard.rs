@@ -16,7 +16,7 @@ use afterimage::{
     guard::{CacheForecast, CacheRules, Guard, Prediction, ProviderDiagnostics, SentRequest},
     id::Millis,
     json::{Object, ObjectExt},
-    request::{Exchange, ExchangeOutcome, Recording, Request},
+    request::{Exchange, Recording, Request},
     transcript::Money,
 };
 
@@ -254,11 +254,11 @@ impl Watching<'_> {
         let forecast = prediction.cache.as_ref().ok().and_then(|of| of.loss);
         let loss = verdict.as_ref().map_or(forecast, |verdict| verdict.loss);
         // A call that failed without usage was paid by nobody.
-        let is_failed = matches!(exchange.outcome, ExchangeOutcome::Failed { .. });
+        let is_failed = exchange.failure.is_some();
         let is_unpaid = is_failed && exchange.usage.is_none();
         let is_more = |(most, loss): (Money, Money)| loss.pico() > most.pico();
         let is_excess = !is_unpaid && self.most.zip(loss).is_some_and(is_more);
-        let response = exchange.response.body.as_deref();
+        let response = exchange.response.as_deref();
         Ok(Watched {
             exchange,
             previous: previous.map(|of| of.number),
@@ -354,7 +354,7 @@ fn answered_last(recording: &Recording, number: usize) -> impl Iterator<Item = &
     let is_known = |exchange: &&Exchange| {
         exchange.unread.is_none()
             && exchange.provenance.lacks().is_empty()
-            && !matches!(exchange.outcome, ExchangeOutcome::Failed { .. })
+            && !exchange.failure.is_some()
     };
     earlier.iter().rev().filter(is_known).take(RecentRequests::KEPT / 2)
 }
@@ -363,8 +363,8 @@ fn answered_last(recording: &Recording, number: usize) -> impl Iterator<Item = &
 fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
     let mut before = recording.previous(number);
     while let Some(number) = before {
-        let exchange = recording.exchanges().get(number.checked_sub(1)?)?;
-        if !matches!(exchange.outcome, ExchangeOutcome::Failed { .. }) {
+        let exchange = recording.exchange(number)?;
+        if !exchange.failure.is_some() {
             return Some(exchange);
         }
         before = recording.previous(number);

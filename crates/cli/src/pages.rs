@@ -11,7 +11,7 @@ use afterimage::{
     },
     snapshot::FrameSnapshot,
     text::TextRange,
-    transcript::RecordedExchange,
+    transcript::Exchange,
     window::ContextInForce,
 };
 use indexmap::IndexMap;
@@ -112,7 +112,7 @@ impl<'s, 'l> Pages<'s, 'l> {
     }
 
     /// The exchanges of the source, where it keeps them, once all pages were taken.
-    pub(crate) fn exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+    pub(crate) fn exchanges(&mut self) -> Outcome<Vec<Exchange>> {
         self.source.take_all_exchanges()
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn read(source: &mut Source, counter: &Arc<dyn TokenCounter>) -> Outc
         let now = moment(&record.frame);
         recording.push(record, now).map_err(|error| source.refuse(error))?;
     }
-    recording.finish(&source.take_exchanges()?);
+    recording.finish(source.take_exchanges()?);
     Ok(recording)
 }
 
@@ -58,8 +58,7 @@ pub(crate) fn numbered(
 
 /// An error where the body of a request is not known.
 pub(crate) fn known(source: &Source, recording: &Recording, number: usize) -> Outcome {
-    let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-    match found.and_then(|exchange| exchange.unread.as_deref()) {
+    match recording.exchange(number).and_then(|exchange| exchange.unread.as_deref()) {
         Some(reason) => {
             let text = format!("the body of request {number} is not known: {reason}");
             let failure = source.fail(text);
@@ -103,7 +102,7 @@ fn check(source: &Source, recording: &Recording, number: usize, session: Option<
         let failure = source.fail(format!("{there_is}, and none with the number {number}"));
         return Err(failure.hint("`afterimage requests FILE` lists them").into());
     }
-    let of = recording.exchanges().get(number - 1).map(|exchange| &*exchange.session);
+    let of = recording.exchange(number).map(|exchange| &*exchange.session);
     if let (Some(wanted), Some(of)) = (session, of)
         && wanted != of
     {

@@ -10,7 +10,7 @@ use afterimage::{
     id::{FrameSeq, Millis, Role},
     json::{self, Value},
     record,
-    request::{Exchange, ExchangeOutcome, Lack, Request},
+    request::{Exchange, Lack, Request},
     session::Viewer,
     snapshot::{ChunkRef, FrameSnapshot, PartRef, Substitution, SubstitutionKind},
     veil::{Frame, History},
@@ -127,28 +127,27 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
         let recording = recorded::with(source, number, session, &uncounted())?;
-        let found = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-        let Some(exchange) = found else { return Ok(()) };
-        let Exchange { session, response, outcome, provenance, .. } = exchange;
+        let Some(exchange) = recording.exchange(number) else { return Ok(()) };
+        let Exchange { session, response, cut, answer_frames, .. } = exchange;
         let history = recording.history(session);
-        let said = history.map(|history| said(history, &response.frames)).unwrap_or_default();
-        if let Some(cut) = &response.cut {
+        let said = history.map(|history| said(history, answer_frames)).unwrap_or_default();
+        if let Some(cut) = cut {
             source.note(&format!("response {number} is cut, its end is missing: {cut}"));
         }
         if args.json {
             let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
             out.json(object! {
-                "provenance": provenance.as_str(),
-                "status": or_null(response.status),
-                "outcome": outcome.as_str(),
-                "frames": response.frames.iter().map(|frame| frame.get()).collect::<Value>(),
-                "body": or_null(response.body.as_deref().map(read)),
-                "cut": or_null(response.cut.as_deref()),
+                "provenance": exchange.provenance.as_str(),
+                "status": or_null(exchange.status),
+                "outcome": exchange.outcome().as_str(),
+                "frames": answer_frames.iter().map(|frame| frame.get()).collect::<Value>(),
+                "body": or_null(response.as_deref().map(read)),
+                "cut": or_null(cut.as_deref()),
                 "text": or_null((!said.is_empty()).then_some(said)),
             })?;
-        } else if let Some(body) = &response.body {
+        } else if let Some(body) = response {
             out.write_all(body.as_bytes())?;
-        } else if response.frames.is_empty() {
+        } else if answer_frames.is_empty() {
             return Err(no_text(source, number, exchange).into());
         } else {
             source.note(&format!("response {number} is what the frames of a transcript say"));
@@ -156,16 +155,13 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         }
         out.flush()?;
         // What is printed must not be taken for the whole.
-        if response.cut.is_some() { Err(Stop::Negative) } else { Ok(()) }
+        if cut.is_some() { Err(Stop::Negative) } else { Ok(()) }
     })
 }
 
 /// What is said of a response that is no text, or that did not come.
 fn no_text(source: &Source, number: usize, exchange: &Exchange) -> Failure {
-    let reason = match &exchange.outcome {
-        ExchangeOutcome::Failed { reason } => Some(reason.as_str()),
-        _ => exchange.response.cut.as_deref(),
-    };
+    let reason = exchange.failure.as_deref().or(exchange.cut.as_deref());
     let reason = reason.map(|reason| truncated(reason, MOST_REASON));
     if raw::has_response(source, exchange) {
         let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -369,7 +369,7 @@ fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, Models, Overh
         let of = overheads.entry(Arc::clone(&exchange.session)).or_default();
         *of = of.max(fitting::overhead_of(&exchange, &*lens.counter));
         if let Some(model) = exchange.model {
-            models.insert(exchange.session, model);
+            models.insert(exchange.session, model.to_string());
         }
     }
     Ok((records, models, overheads))

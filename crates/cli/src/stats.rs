@@ -9,9 +9,9 @@ mod residency;
 
 use afterimage::{
     bill::certainty_for,
-    request::{Provenance, ReportedExchange},
+    request::Exchange,
     session::{
-        RecordedRequests, ViewedFrame, Viewer,
+        ViewedFrame, Viewer,
         archive::{ArchivedTranscript, TranscriptEntry},
         unknown_records,
     },
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         let Holdings { ledger, contexts, mut reported, media } = holdings;
         copies.mark(&mut reported.iter_mut().collect::<Vec<_>>());
         let media = media.sums(&reported);
-        let reported = Reported::of(&reported, &prices);
+        let reported = Reported::of(reported.iter(), &prices);
         let counts = lens.counts_as(certainty(&ledger, &reported, &lens));
         if args.json {
             let mut json = ledger.to_json(source);
@@ -145,14 +145,14 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
 struct Holdings {
     ledger: Ledger,
     contexts: Contexts,
-    reported: Vec<ReportedExchange>,
+    reported: Vec<Exchange>,
     media: FileMedia,
 }
 
 fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
     let (mut ledger, mut media) = (Ledger::new(source.format()), FileMedia::default());
-    let (mut recorded, mut labels) = (RecordedRequests::default(), Labels::default());
+    let mut labels = Labels::default();
     while let Some(record) = source.next() {
         let seen = source.see(&mut viewer, record?)?;
         let labels = labels.of_seen(&seen);
@@ -166,26 +166,12 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
             ledger.add(&session, (frame.sequence, Some(&labels)), chunk, tokens);
         }
         ledger.let_go();
-        add_exchanges(source, &mut recorded, lens)?;
+        source.see_exchanges(&mut viewer, Some(&*lens.counter))?;
     }
-    add_exchanges(source, &mut recorded, lens)?;
-    if let Some(provenance) = recorded.provenance() {
-        let contexts = Contexts { sums: recorded.requests(), provenance };
-        let reported = recorded.reported().to_vec();
-        return Ok(Holdings { ledger, contexts, reported, media });
-    }
-    let provenance = Provenance::Reconstructed { lacks: viewer.lacks() };
-    let contexts = Contexts { sums: viewer.requests(), provenance };
+    source.see_exchanges(&mut viewer, Some(&*lens.counter))?;
+    let contexts = Contexts { sums: viewer.requests(), provenance: viewer.provenance() };
     let reported = viewer.reported().cloned().collect();
     Ok(Holdings { ledger, contexts, reported, media })
-}
-
-/// Adds up the requests that were read since the last call.
-fn add_exchanges(source: &mut Source, recorded: &mut RecordedRequests, lens: &Lens) -> Outcome {
-    for exchange in source.take_exchanges()? {
-        recorded.push(&exchange, &*lens.counter);
-    }
-    Ok(())
 }
 
 /// The types of chunks that stand for images, sounds and documents.

@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use afterimage::{
     bill::{Bill, Prices, UsageSum, UsageSums},
     json::Object,
-    request::ReportedExchange,
+    request::Exchange,
     transcript::{Money, Usage},
 };
 use sha2::{Digest, Sha256};
@@ -67,8 +67,11 @@ pub(crate) struct Reported<'p> {
 }
 
 impl<'p> Reported<'p> {
-    pub(crate) fn of(exchanges: &[ReportedExchange], prices: &'p Prices) -> Self {
-        Self { sums: exchanges.iter().collect(), bill: Bill::of(prices, exchanges) }
+    pub(crate) fn of<'e>(
+        exchanges: impl Iterator<Item = &'e Exchange> + Clone,
+        prices: &'p Prices,
+    ) -> Self {
+        Self { sums: exchanges.clone().collect(), bill: Bill::of(prices, exchanges) }
     }
 
     /// Adds the members `usage` and `price`.

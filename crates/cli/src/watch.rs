@@ -145,7 +145,7 @@ fn unfinished(recording: &Recording) -> HashSet<usize> {
     let is_last = |exchange: &&Exchange| {
         let frames = recording.history(&exchange.session).map(|history| history.frames());
         let last = frames.and_then(|frames| frames.sequence(frames.len().checked_sub(1)?));
-        last.is_some() && exchange.response.frames.last().copied() == last
+        last.is_some() && exchange.answer_frames.last().copied() == last
     };
     recording.exchanges().iter().filter(is_last).map(|exchange| exchange.number).collect()
 }

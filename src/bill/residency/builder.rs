@@ -13,9 +13,7 @@ use crate::{
     Result,
     bill::media::{ImageRule, MediaItem, RequestMedia},
     id::{FacetId, FacetType, FrameSeq},
-    request::{
-        ClearedBlock, Exchange, PartKind, Recording, ReportedExchange, Request, RequestPart,
-    },
+    request::{ClearedBlock, Exchange, PartKind, Recording, Request, RequestPart},
     snapshot::{FrameSnapshot, Substitution},
     steps::{FacetCalls, ToolCall},
     transcript::Usage,
@@ -39,7 +37,7 @@ pub(super) struct Builder<'r> {
 }
 
 /// The prices of each run of an exchange; none where it has no price.
-pub(super) type RatesOf<'p> = &'p dyn Fn(&ReportedExchange) -> Vec<TokenRates>;
+pub(super) type RatesOf<'p> = &'p dyn Fn(&Exchange) -> Vec<TokenRates>;
 
 /// A session whose frames were counted.
 #[derive(Default)]
@@ -97,12 +95,11 @@ impl<'r> Builder<'r> {
 
     pub(super) fn build(mut self, rates: RatesOf<'_>) -> Result<Residency> {
         for exchange in self.recording.exchanges() {
-            let reported = ReportedExchange::from(exchange);
-            if reported.usage.is_some() {
+            if exchange.usage.is_some() {
                 // A session is taken out while its lines are added to.
                 let session = self.sessions.remove(&exchange.session);
                 let mut session = session.unwrap_or_else(|| self.count(&exchange.session));
-                let done = self.add(exchange, &reported, &mut session, &rates(&reported));
+                let done = self.add(exchange, &mut session, &rates(exchange));
                 self.sessions.insert(Arc::clone(&exchange.session), session);
                 done?;
             }
@@ -110,8 +107,8 @@ impl<'r> Builder<'r> {
         for mut session in std::mem::take(&mut self.sessions).into_values() {
             self.settle(&mut session);
         }
-        for reported in self.recording.reported().filter(|exchange| !exchange.is_listed) {
-            self.add_unlisted(&reported, &rates(&reported));
+        for exchange in self.recording.reported().filter(|exchange| exchange.is_unlisted) {
+            self.add_unlisted(exchange, &rates(exchange));
         }
         Ok(self.residency)
     }
@@ -318,12 +315,11 @@ impl<'r> Builder<'r> {
     fn add(
         &mut self,
         exchange: &Exchange,
-        reported: &ReportedExchange,
         session: &mut Session<'r>,
         rates: &[TokenRates],
     ) -> Result<()> {
-        let Some(usage) = &reported.usage else { return Ok(()) };
-        self.begin(reported);
+        let Some(usage) = &exchange.usage else { return Ok(()) };
+        self.begin(usage);
         let runs = runs(usage);
         let in_force = self.recording.in_force(exchange.number);
         let lacking = match in_force {
@@ -370,7 +366,7 @@ impl<'r> Builder<'r> {
             }
         }
 
-        let frames = exchange.response.frames.iter();
+        let frames = exchange.answer_frames.iter();
         let mut answer: Counts =
             frames.flat_map(|frame| session.of_frame(*frame)).copied().collect();
         let mut output = ReportedOutput::of(runs, rates);
@@ -388,9 +384,9 @@ impl<'r> Builder<'r> {
         Ok(())
     }
 
-    fn add_unlisted(&mut self, reported: &ReportedExchange, rates: &[TokenRates]) {
-        let Some(usage) = &reported.usage else { return };
-        self.begin(reported);
+    fn add_unlisted(&mut self, exchange: &Exchange, rates: &[TokenRates]) {
+        let Some(usage) = &exchange.usage else { return };
+        self.begin(usage);
         for (at, run) in runs(usage).iter().enumerate() {
             let (mut input, beyond) = ReportedInput::of(run);
             let share = Share { output: run.output.unwrap_or(0), ..input.take(input.left()) };
@@ -399,10 +395,9 @@ impl<'r> Builder<'r> {
         }
     }
 
-    fn begin(&mut self, reported: &ReportedExchange) {
-        let is_whole = reported.usage.as_ref().is_some_and(|usage| {
-            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
-        });
+    fn begin(&mut self, usage: &Usage) {
+        let is_whole =
+            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty();
         self.residency.exchanges += 1;
         self.residency.incomplete += u64::from(!is_whole);
     }

@@ -15,7 +15,7 @@ pub(super) use share::TokenRates;
 #[cfg(feature = "rules")]
 use super::Prices;
 #[cfg(feature = "rules")]
-use crate::request::ReportedExchange;
+use crate::request::Exchange;
 use crate::{
     Result,
     id::{FacetId, FrameSeq},
@@ -166,11 +166,11 @@ impl Residency {
     /// Those of [`Recording::request`].
     #[cfg(feature = "rules")]
     pub fn priced(recording: &Recording, prices: &Prices) -> Result<Self> {
-        let priced = |exchange: &ReportedExchange| {
+        let priced = |exchange: &Exchange| {
             let price = exchange.model.as_deref().and_then(|model| prices.of(model));
             price.zip(exchange.usage.clone())
         };
-        let rates = |exchange: &ReportedExchange| {
+        let rates = |exchange: &Exchange| {
             priced(exchange).map_or_else(Vec::new, |(price, usage)| price.token_rates(&usage))
         };
         let mut residency = Builder::new(recording).build(&rates)?;

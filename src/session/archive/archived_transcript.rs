@@ -15,7 +15,7 @@ use crate::{
     log::Files,
     request::{Lack, Provenance},
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
-    transcript::{Record, RecordedExchange},
+    transcript::{Exchange, Record},
     veil::Frame,
 };
 
@@ -159,7 +159,7 @@ impl ArchivedTranscript {
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file and the record;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit), [`ErrorKind::Io`](crate::ErrorKind::Io).
-    pub fn exchanges(&self) -> Result<Vec<RecordedExchange>> {
+    pub fn exchanges(&self) -> Result<Vec<Exchange>> {
         match self.entry.exchanges {
             0 => Ok(Vec::new()),
             count => exchanges_reader::read(&*self.files, &self.folder, count),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
-    transcript::{Api, Asked, RecordedExchange, Usage},
+    transcript::{Api, Asked, Exchange, Provenance, Usage},
 };
 
 /// Every so many records, from the first, one holds its request whole.
@@ -22,7 +22,7 @@ pub(super) fn most_bytes(file: u64) -> u64 {
 }
 
 /// The bytes of the bodies of an exchange.
-pub(super) fn body_bytes(exchange: &RecordedExchange) -> u64 {
+pub(super) fn body_bytes(exchange: &Exchange) -> u64 {
     let response = exchange.response.as_ref().map_or(0, |response| response.len());
     (exchange.request.len() as u64).saturating_add(response as u64)
 }
@@ -33,7 +33,7 @@ fn base(index: u64, before: &[u8]) -> &[u8] {
 }
 
 /// The record with this index; `before` is the request of the one before it.
-pub(super) fn to_bytes(index: u64, exchange: &RecordedExchange, before: &[u8]) -> Vec<u8> {
+pub(super) fn to_bytes(index: u64, exchange: &Exchange, before: &[u8]) -> Vec<u8> {
     let (base, body) = (base(index, before), exchange.request.as_bytes());
     let is_same = |(one, other): &(&u8, &u8)| one == other;
     let prefix = base.iter().zip(body).take_while(is_same).count();
@@ -50,13 +50,13 @@ pub(super) fn to_bytes(index: u64, exchange: &RecordedExchange, before: &[u8]) -
     bytes
 }
 
-fn head(exchange: &RecordedExchange, prefix: usize, suffix: usize, middle: usize) -> Object {
+fn head(exchange: &Exchange, prefix: usize, suffix: usize, middle: usize) -> Object {
     let frame = |frame: &Option<FrameSeq>| frame.map_or(Value::Null, |frame| frame.get().into());
     let mut head = object! {
         "session": &*exchange.session,
-        "line": exchange.line,
+        "line": exchange.line.unwrap_or_default(),
         "api": exchange.api.as_str(),
-        "asSent": exchange.is_as_sent,
+        "asSent": exchange.provenance == Provenance::Sent,
         "prefix": prefix as u64,
         "suffix": suffix as u64,
         "middle": middle as u64,
@@ -68,18 +68,18 @@ fn head(exchange: &RecordedExchange, prefix: usize, suffix: usize, middle: usize
     head.put_some("failure", exchange.failure.as_deref());
     head.put_some("cut", exchange.cut.as_deref());
     head.put_some("unread", exchange.unread.as_deref());
-    head.put_some("started", exchange.started.as_deref());
+    head.put_some("started", exchange.time.as_deref());
     head.put_some("model", exchange.model.as_deref());
     head.put_some("usage", exchange.usage.as_ref().map(Usage::to_json));
     head.put_some("systemFrame", exchange.system_frame.map(FrameSeq::get));
-    head.put_some("answer", exchange.answer.map(FrameSeq::get));
-    head.put_some("listed", (!exchange.is_listed).then_some(false));
+    head.put_some("answer", exchange.answer().map(FrameSeq::get));
+    head.put_some("listed", exchange.is_unlisted.then_some(false));
     head.put("frames", exchange.frames.iter().map(frame).collect::<Value>());
     head
 }
 
 /// The exchange in the record with this index; `None` where there is none.
-pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<RecordedExchange> {
+pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Exchange> {
     let (length, rest) = bytes.split_first_chunk()?;
     let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let head = json::read(head).ok()?;
@@ -101,27 +101,29 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Reco
         frame => Some(Some(FrameSeq::new(frame.as_u64()?))),
     };
     let api = Api::from_name(head.str_at("api")?)?;
-    Some(RecordedExchange {
+    let is_as_sent = head.get("asSent")?.as_bool()?;
+    Some(Exchange {
         session: text("session")?.into(),
-        line: number("line")?,
+        line: Some(number("line")?).filter(|line| *line > 0),
         api,
         host: text("host").map(Arc::from),
         asked: Asked::of_body(api, &request),
         request: request.into(),
-        is_as_sent: head.get("asSent")?.as_bool()?,
+        provenance: if is_as_sent { Provenance::Sent } else { Provenance::Logged },
         response: response.map(Arc::from),
         status: number("status"),
         failure: text("failure"),
         cut: text("cut"),
         unread: text("unread"),
-        started: text("started"),
+        time: text("started"),
         duration_ms: number("durationMs"),
-        model: text("model"),
+        model: text("model").map(Arc::from),
         usage: head.get("usage").map(Usage::from_json),
         system_frame: number("systemFrame").map(FrameSeq::new),
         frames: head.get("frames")?.as_array()?.iter().map(frame).collect::<Option<_>>()?,
-        answer: number("answer").map(FrameSeq::new),
-        is_listed: head.get("listed").and_then(Value::as_bool) != Some(false),
+        answer_frames: number("answer").map(FrameSeq::new).into_iter().collect(),
+        is_unlisted: head.get("listed").and_then(Value::as_bool) == Some(false),
+        ..Exchange::default()
     })
 }
 
@@ -131,28 +133,28 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in super::super) fn exchange(request: &str, rest: bool) -> RecordedExchange {
-        RecordedExchange {
+    pub(in super::super) fn exchange(request: &str, rest: bool) -> Exchange {
+        Exchange {
             session: "s".into(),
-            line: 7,
+            line: Some(7),
             api: if rest { Api::Responses } else { Api::Chat },
             host: rest.then(|| "api.example".into()),
             request: request.into(),
-            is_as_sent: rest,
+            provenance: if rest { Provenance::Sent } else { Provenance::Logged },
             response: rest.then(|| "data: é\n\n".into()),
             status: rest.then_some(529),
             failure: rest.then(|| "\u{0}overloaded".to_owned()),
             cut: rest.then(|| "the disk was full".to_owned()),
             unread: rest.then(|| "the request is no JSON".to_owned()),
-            started: rest.then(|| "2026-11-22T00:00:00Z".to_owned()),
+            time: rest.then(|| "2026-11-22T00:00:00Z".to_owned()),
             duration_ms: rest.then_some(u64::MAX),
-            model: rest.then(|| "m".to_owned()),
+            model: rest.then(|| "m".into()),
             usage: rest.then(|| Usage { input: Some(u64::MAX), ..Usage::default() }),
             system_frame: rest.then(|| FrameSeq::new(0)),
             frames: if rest { vec![None, Some(FrameSeq::new(3))] } else { Vec::new() },
-            answer: rest.then(|| FrameSeq::new(9)),
-            is_listed: rest,
-            asked: Asked::default(),
+            answer_frames: rest.then(|| FrameSeq::new(9)).into_iter().collect(),
+            is_unlisted: !rest,
+            ..Exchange::default()
         }
     }
 

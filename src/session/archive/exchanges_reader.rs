@@ -6,7 +6,7 @@ use super::{EXCHANGES, EXCHANGES_KIND, damaged, exchange_record as record};
 use crate::{
     Error, Result,
     log::{Files, RecordFile, ScanEntry, unpack},
-    transcript::{BodyText, RecordedExchange},
+    transcript::{BodyText, Exchange},
 };
 
 /// The most bytes of one exchange.
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4 << 30;
 const BESIDE_BODIES: u64 = 16 << 20;
 
 /// Reads the exchanges in this folder, which are so many.
-pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<RecordedExchange>> {
+pub(super) fn read(files: &dyn Files, folder: &Path, count: u64) -> Result<Vec<Exchange>> {
     let path = folder.join(EXCHANGES);
     let records = RecordFile::open(files, &path, EXCHANGES_KIND)?;
     let most = record::most_bytes(records.length()?);
@@ -68,7 +68,7 @@ mod tests {
     };
 
     /// Writes so many exchanges, each of which repeats the one before it.
-    fn written(folder: &Path, count: usize) -> Vec<RecordedExchange> {
+    fn written(folder: &Path, count: usize) -> Vec<Exchange> {
         let mut writer = ExchangesWriter::create(&LateSync::default(), folder).unwrap();
         let list = |length: usize| format!("{{\"messages\":[{}]}}", "\"é\",".repeat(length));
         let exchanges: Vec<_> =

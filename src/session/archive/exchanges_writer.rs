@@ -6,7 +6,7 @@ use super::{EXCHANGES, EXCHANGES_KIND, exchange_record as record, late_sync::Lat
 use crate::{
     Error, ErrorKind, Result,
     log::{RecordWriter, pack},
-    transcript::{BodyText, RecordedExchange},
+    transcript::{BodyText, Exchange},
 };
 
 pub(super) struct ExchangesWriter {
@@ -27,7 +27,7 @@ impl ExchangesWriter {
     }
 
     /// Adds an exchange.
-    pub(super) fn push(&mut self, exchange: &RecordedExchange) -> Result<()> {
+    pub(super) fn push(&mut self, exchange: &Exchange) -> Result<()> {
         let bytes = record::to_bytes(self.count, exchange, self.before.as_bytes());
         self.records.append(&pack(&bytes))?;
         self.bytes = self.bytes.saturating_add(record::body_bytes(exchange));

@@ -7,7 +7,7 @@ use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
-    request::{Provenance, ReportedExchange},
+    request::{Exchange, Provenance},
     session::RequestSums,
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
@@ -45,7 +45,7 @@ pub struct TranscriptEntry {
     /// Where these come from, if they were recorded.
     pub(super) recorded: Option<Provenance>,
     /// What is reported of its exchanges.
-    pub reported: Vec<ReportedExchange>,
+    pub reported: Vec<Exchange>,
     /// How many exchanges are kept.
     pub exchanges: u64,
     /// Where the table of the frames begins.

@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use crate::{
     json::{Object, Value, object},
-    request::ReportedExchange,
+    request::Exchange,
     transcript::Usage,
 };
 
@@ -19,13 +19,13 @@ const COPIED: u64 = 4;
 
 /// The names once, and a row for each exchange: session, model, bits, usage, what tells the answer from
 /// others, and the session that it was copied from.
-pub(super) fn to_json(exchanges: &[ReportedExchange]) -> Object {
+pub(super) fn to_json(exchanges: &[Exchange]) -> Object {
     let (mut sessions, mut models) = (IndexSet::new(), IndexSet::new());
-    let row = |exchange: &ReportedExchange| -> Value {
+    let row = |exchange: &Exchange| -> Value {
         let (session, _) = sessions.insert_full(Arc::clone(&exchange.session));
         let model = exchange.model.as_ref().map(|model| models.insert_full(Arc::clone(model)).0);
-        let bits = if exchange.is_failed { FAILED } else { 0 }
-            | if exchange.is_listed { 0 } else { UNLISTED }
+        let bits = if exchange.failure.is_some() { FAILED } else { 0 }
+            | if exchange.is_unlisted { UNLISTED } else { 0 }
             | if exchange.copied.is_some() { COPIED } else { 0 };
         let usage = exchange.figures().map(Usage::to_json);
         let from = exchange.copied.as_ref().and_then(|copied| copied.from.as_deref());
@@ -34,7 +34,7 @@ pub(super) fn to_json(exchanges: &[ReportedExchange]) -> Object {
             model.into(),
             bits.into(),
             usage.into(),
-            exchange.answer.into(),
+            exchange.print.into(),
             from.map(str::to_owned).into(),
         ];
         row.into_iter().collect::<Value>()
@@ -45,7 +45,7 @@ pub(super) fn to_json(exchanges: &[ReportedExchange]) -> Object {
 }
 
 /// The exchanges of such a list; `None` where it is damaged.
-pub(super) fn from_json(value: &Value) -> Option<Vec<ReportedExchange>> {
+pub(super) fn from_json(value: &Value) -> Option<Vec<Exchange>> {
     let names = |key: &str| -> Option<Vec<Arc<str>>> {
         value.get(key)?.as_array()?.iter().map(|name| Some(name.as_str()?.into())).collect()
     };
@@ -58,13 +58,14 @@ pub(super) fn from_json(value: &Value) -> Option<Vec<ReportedExchange>> {
         let bits = bits.as_u64()?;
         let from = rest.get(1).and_then(Value::as_str).map(Arc::from);
         let model = if model.is_null() { None } else { Some(name(&models, model)?) };
-        let mut exchange = ReportedExchange {
+        let mut exchange = Exchange {
             model,
+            session: name(&sessions, session)?,
             usage: (!usage.is_null()).then(|| Usage::from_json(usage)),
-            answer: rest.first().and_then(Value::as_u64),
-            is_failed: bits & FAILED != 0,
-            is_listed: bits & UNLISTED == 0,
-            ..ReportedExchange::new(name(&sessions, session)?)
+            print: rest.first().and_then(Value::as_u64),
+            failure: (bits & FAILED != 0).then(String::new),
+            is_unlisted: bits & UNLISTED != 0,
+            ..Exchange::default()
         };
         if bits & COPIED != 0 {
             exchange.count_in(from);
@@ -82,18 +83,18 @@ mod tests {
     #[test]
     fn exchanges_come_back_and_damage_is_seen() {
         let usage = json::read(br#"{"input":1,"output":-2,"cacheWrite":5,"cost":0.25}"#).unwrap();
-        let mut copy = ReportedExchange::new("a".into());
-        copy.usage = Usage::of(&usage);
+        let of = |session: &str| Exchange { session: session.into(), ..Default::default() };
+        let mut copy = Exchange { usage: Usage::of(&usage), ..of("a") };
         copy.count_in(Some("c".into()));
         let exchanges = [
-            ReportedExchange { is_failed: true, ..ReportedExchange::new("a".into()) },
+            Exchange { failure: Some(String::new()), ..of("a") },
             copy,
-            ReportedExchange {
+            Exchange {
                 model: Some("m".into()),
                 usage: Usage::of(&usage),
-                is_listed: false,
-                answer: Some(7),
-                ..ReportedExchange::new("b".into())
+                is_unlisted: true,
+                print: Some(7),
+                ..of("b")
             },
         ];
         let json = Value::from(to_json(&exchanges));

@@ -18,10 +18,10 @@ use crate::{
     hud::Hud,
     id::Millis,
     log::create_dirs,
-    session::{RecordedRequests, ViewedFrame, Viewer, unknown_records},
+    session::{ViewedFrame, Viewer, unknown_records},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{ImportReport, Record, RecordedExchange, Tally, TranscriptFormat},
+    transcript::{Exchange, ImportReport, Provenance, Record, Tally, TranscriptFormat},
     window::tells_of_context,
 };
 
@@ -50,7 +50,6 @@ pub struct TranscriptWriter<'b> {
     viewer: Viewer<'b>,
     frames: FramesWriter,
     exchanges: Option<ExchangesWriter>,
-    recorded: RecordedRequests,
     sessions: IndexMap<Arc<str>, SessionWriter>,
     unsaved: usize,
     tally: Tally,
@@ -82,7 +81,6 @@ impl<'b> TranscriptWriter<'b> {
         Ok(Self {
             frames: FramesWriter::create(&files, folder.path())?,
             exchanges: None,
-            recorded: RecordedRequests::default(),
             files,
             counter: Arc::clone(counter),
             viewer: Viewer::new(hud, source.input_format),
@@ -183,7 +181,7 @@ impl<'b> TranscriptWriter<'b> {
     /// # Errors
     /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;
     /// [`ErrorKind::Io`]. Nothing more can be written then: [`ErrorKind::Conflict`].
-    pub fn push_exchange(&mut self, exchange: &RecordedExchange) -> Result<()> {
+    pub fn push_exchange(&mut self, exchange: Exchange) -> Result<()> {
         self.unbroken()?;
         // It is whole again only where all of this is done.
         self.is_broken = true;
@@ -191,10 +189,10 @@ impl<'b> TranscriptWriter<'b> {
             Some(writer) => writer,
             None => ExchangesWriter::create(&self.files, self.folder.path())?,
         };
-        writer.push(exchange)?;
+        writer.push(&exchange)?;
         self.exchanges = Some(writer);
         self.is_broken = false;
-        self.recorded.push(exchange, &*self.counter);
+        self.viewer.exchange(exchange, Some(&*self.counter));
         Ok(())
     }
 
@@ -208,7 +206,8 @@ impl<'b> TranscriptWriter<'b> {
         self.unbroken()?;
         let frame_table = self.frames.finish()?;
         let exchanges = self.exchanges.map(ExchangesWriter::finish).transpose()?;
-        let recorded = self.recorded.provenance();
+        let recorded = self.viewer.provenance();
+        let recorded = Some(recorded).filter(|of| !matches!(of, Provenance::Reconstructed { .. }));
         let mut sessions = Vec::with_capacity(self.sessions.len());
         for (session, writer) in self.sessions {
             let tail = if writer.has_tail { self.viewer.tail(&session)? } else { None };
@@ -219,14 +218,9 @@ impl<'b> TranscriptWriter<'b> {
         }
         // What the viewer's own counter counted are no tokens of this one.
         let is_counted = self.tokenizer == self.counter.id();
-        let requests = match recorded {
-            Some(_) => Some(self.recorded.requests()),
-            None => is_counted.then(|| self.viewer.requests()),
-        };
-        let reported = match recorded {
-            Some(_) => self.recorded.reported().to_vec(),
-            None => self.viewer.reported().cloned().collect(),
-        };
+        let is_known = is_counted || recorded.is_some();
+        let requests = is_known.then(|| self.viewer.requests());
+        let reported = self.viewer.reported().cloned().collect();
         let mut report = report.clone();
         report.unknown.truncate(1);
         report.notes.truncate(1);

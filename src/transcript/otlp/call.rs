@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     json::{MAX_DEPTH, Object, ObjectExt, Value, object},
-    transcript::{Api, Usage, body::Payload, interaction::Interaction},
+    transcript::{
+        Api, Exchange, Usage, body::Payload, exchange::model_named, interaction::Interaction,
+    },
 };
 
 /// What a span is.
@@ -17,17 +19,9 @@ pub(super) enum Call {
     /// A request with its messages.
     Exchange(Box<Interaction>),
     /// A call of a model of which no messages were kept.
-    Unlisted(Box<BareCall>),
+    Unlisted(Box<Exchange>),
     /// Another operation, by its name.
     Other(String),
-}
-
-/// What is known of a call whose messages were not kept.
-pub(super) struct BareCall {
-    pub(super) model: Option<String>,
-    pub(super) usage: Usage,
-    pub(super) started: Option<String>,
-    pub(super) failure: Option<String>,
 }
 
 /// Operations that call a model and get messages.
@@ -174,11 +168,13 @@ impl SpanRecord {
         if !has_messages {
             let usage = usage.as_ref().and_then(Usage::of).filter(|_| is_inference);
             return match usage {
-                Some(usage) => Call::Unlisted(Box::new(BareCall {
-                    model: self.model().map(str::to_owned),
-                    usage,
-                    started: self.started(),
+                Some(usage) => Call::Unlisted(Box::new(Exchange {
+                    model: self.model().and_then(model_named),
+                    usage: Some(usage),
+                    time: self.started(),
                     failure: self.failure(),
+                    is_unlisted: true,
+                    ..Exchange::default()
                 })),
                 None if is_inference => Call::Other("call without messages and usage".to_owned()),
                 None => Call::Other(named.to_owned()),

@@ -23,10 +23,10 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 
 use self::{
-    call::{BareCall, Call},
+    call::Call,
     span::{SpanKey, SpanRecord},
 };
-use super::{RecordedExchange, interaction::Interaction, sink::Sink, wire::WireReader};
+use super::{Exchange, interaction::Interaction, sink::Sink, wire::WireReader};
 use crate::json::{Object, Value};
 
 /// The session of requests that name no conversation, where a conversation is called by a number.
@@ -134,7 +134,7 @@ impl OtlpReader {
         ids.extend(unnamed.clone());
         let unnamed = unnamed.as_deref();
         let mut conversations: IndexMap<Option<String>, WireReader> = IndexMap::new();
-        let mut unlisted: Vec<(Option<String>, u64, Box<BareCall>)> = Vec::new();
+        let mut unlisted: Vec<(Option<String>, u64, Box<Exchange>)> = Vec::new();
         let mut others: HashMap<String, u64> = HashMap::new();
         let (mut number, mut dropped) = (0, 0);
         // What is known of the last request of each conversation.
@@ -177,9 +177,7 @@ impl OtlpReader {
         }
         for (id, line, call) in unlisted {
             sink.session(id.as_deref().or(unnamed).unwrap_or("1"));
-            let BareCall { model, usage, started, failure } = *call;
-            let exchange = RecordedExchange::unlisted(line, model, Some(usage));
-            sink.exchange(RecordedExchange { failure, started, ..exchange });
+            sink.exchange(Exchange { line: Some(line), ..*call });
         }
     }
 }

@@ -161,8 +161,8 @@ fn requests_of(
             if let Some(note) = recorded::provenance_note(request.provenance()) {
                 source.note(&format!("request {number} is {note}"));
             }
-            let exchange = number.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-            let session = exchange.map(|exchange| &*exchange.session).unwrap_or_default();
+            let session =
+                recording.exchange(*number).map(|exchange| &*exchange.session).unwrap_or_default();
             let of = (path.display().to_string(), session);
             let request = LoadedContext::of_request(of, request, &labels);
             loaded.push(request.map_err(|error| source.refuse(error))?);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use afterimage::{
     request::{Request, RequestOverhead, answering_model},
     tokens::TokenCounter,
-    transcript::RecordedExchange,
+    transcript::Exchange,
     veil::History,
 };
 use indexmap::IndexMap;
@@ -24,10 +24,7 @@ pub(super) struct Captured {
 }
 
 /// What a recorded request adds to its messages.
-pub(crate) fn overhead_of(
-    exchange: &RecordedExchange,
-    counter: &dyn TokenCounter,
-) -> RequestOverhead {
+pub(crate) fn overhead_of(exchange: &Exchange, counter: &dyn TokenCounter) -> RequestOverhead {
     Request::recorded(exchange).overhead(counter)
 }
 
@@ -53,7 +50,7 @@ pub(super) fn sessions(
         let Some(of) = sessions.get_mut(&exchange.session) else { continue };
         of.overhead = of.overhead.max(overhead_of(&exchange, &*lens.counter));
         if let Some(model) = exchange.model {
-            of.model = Some(model);
+            of.model = Some(model.to_string());
         }
     }
     Ok(sessions)

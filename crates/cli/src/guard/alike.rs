@@ -41,7 +41,7 @@ fn messages(request: &Request) -> Vec<&Value> {
 /// Whether an answer stands among these texts.
 fn has_answer(recording: &Recording, exchange: &Exchange, texts: &HashSet<&str>) -> bool {
     let Some(history) = recording.history(&exchange.session) else { return false };
-    let frames = exchange.response.frames.iter();
+    let frames = exchange.answer_frames.iter();
     frames.filter_map(|frame| history.snapshot(*frame)).any(|snapshot| {
         snapshot
             .chunks()

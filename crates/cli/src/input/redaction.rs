@@ -12,7 +12,7 @@ use std::{
 use afterimage::{
     json::MAX_BYTES,
     redact::{RedactionRules, Redactor},
-    transcript::{ImportReport, Record, RecordedExchange, TranscriptFormat},
+    transcript::{Exchange, ImportReport, Provenance, Record, TranscriptFormat},
 };
 
 use super::{
@@ -105,9 +105,10 @@ impl Redaction {
     }
 
     /// An exchange, but for the name of its session.
-    pub(super) fn exchange(&self, exchange: &mut RecordedExchange) {
+    pub(super) fn exchange(&self, exchange: &mut Exchange) {
         let redactor = &mut self.state().redactor;
-        let place = |what: &str| format!("exchange {}, {what}", exchange.line);
+        let line = exchange.line.unwrap_or_default();
+        let place = |what: &str| format!("exchange {line}, {what}");
         let request = redactor.body(&exchange.request, &place("request")).into_owned();
         let response = exchange.response.as_deref();
         // Of an answer that broke off half of a secret may be there.
@@ -120,18 +121,16 @@ impl Redaction {
         });
         let failure = exchange.failure.as_deref();
         let failure = failure.map(|text| redactor.body(text, &place("failure")).into_owned());
-        let mut text = |text: &mut Option<String>, what: &str, line: u64| {
-            let redacted = text
-                .as_deref()
-                .map(|text| redactor.text(text, &format!("exchange {line}, {what}")).into_owned());
-            *text = redacted;
+        let mut text = |text: Option<&str>, what: &str| {
+            text.map(|text| redactor.text(text, &place(what)).into_owned())
         };
-        let line = exchange.line;
-        text(&mut exchange.model, "model", line);
-        text(&mut exchange.cut, "cut", line);
-        text(&mut exchange.unread, "unread", line);
-        text(&mut exchange.started, "started", line);
-        exchange.is_as_sent &= *request == *exchange.request;
+        exchange.model = text(exchange.model.as_deref(), "model").map(Arc::from);
+        exchange.cut = text(exchange.cut.as_deref(), "cut");
+        exchange.unread = text(exchange.unread.as_deref(), "unread");
+        exchange.time = text(exchange.time.as_deref(), "started");
+        if *request != *exchange.request {
+            exchange.provenance = Provenance::Logged;
+        }
         exchange.replace_request(request);
         exchange.response = response.map(Into::into);
         exchange.failure = failure;

@@ -13,9 +13,8 @@ use afterimage::{
     Error, ErrorKind, json,
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
-    transcript::{
-        Holds, ImportReport, Record, RecordedExchange, Transcript, TranscriptFormat, decoded,
-    },
+    tokens::TokenCounter,
+    transcript::{Exchange, Holds, ImportReport, Record, Transcript, TranscriptFormat, decoded},
     veil::Branch,
 };
 use indexmap::IndexSet;
@@ -292,7 +291,7 @@ impl Source {
     }
 
     /// As [`Source::take_exchanges`], of an archive whatever of its frames was read.
-    pub(crate) fn take_all_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+    pub(crate) fn take_all_exchanges(&mut self) -> Outcome<Vec<Exchange>> {
         if let Reader::Archived(file, next) = &mut self.reader {
             *next = file.rows()?.len();
         }
@@ -301,7 +300,7 @@ impl Source {
 
     /// The exchanges that were kept and not taken yet: those of an archive once all frames were
     /// read.
-    pub(crate) fn take_exchanges(&mut self) -> Outcome<Vec<RecordedExchange>> {
+    pub(crate) fn take_exchanges(&mut self) -> Outcome<Vec<Exchange>> {
         let mut exchanges = match &mut self.reader {
             Reader::Transcript(transcript) => transcript.take_exchanges(),
             Reader::Archived(file, next)
@@ -404,6 +403,17 @@ impl Source {
         let (record, rendered) = self.with_rendered(record)?;
         let now = moment(&record.frame);
         viewer.view(record, rendered.as_ref(), now).map_err(|error| self.refuse(error))
+    }
+
+    /// Shows a viewer the exchanges that were kept and not taken yet, and counts them by this counter.
+    pub(crate) fn see_exchanges(
+        &mut self,
+        viewer: &mut Viewer<'_>,
+        counter: Option<&dyn TokenCounter>,
+    ) -> Outcome {
+        let exchanges = self.take_exchanges()?.into_iter();
+        exchanges.for_each(|exchange| viewer.exchange(exchange, counter));
+        Ok(())
     }
 
     /// The frame that was read last, with what it rendered to where that is known.

@@ -30,13 +30,13 @@ pub(super) fn print(args: &Render, number: usize, side: Side, out: &mut Output) 
     input::each(&args.input.of_all_sessions(), true, |source| {
         let session = args.input.session.as_deref();
         let listed = recorded::with(source, number, session, &uncounted())?;
-        let listed = number.checked_sub(1).and_then(|at| listed.exchanges().get(at));
+        let listed = listed.exchange(number);
         let recording = opened(source)?;
         let Some(exchange) = exchange_at(&recording, listed.and_then(|listed| listed.line)) else {
             return Err(source.fail(format!("request {number} is no longer in the file")).into());
         };
         // Clients close the connection behind the last event of a stream.
-        let is_ended = listed.is_some_and(|listed| listed.response.cut.is_none());
+        let is_ended = listed.is_some_and(|listed| listed.cut.is_none());
         let stored = Stored::of(source, &recording, exchange, number, (side, is_ended))?;
         out.write_all(&stored.bytes)?;
         out.flush()?;

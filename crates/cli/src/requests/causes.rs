@@ -20,9 +20,7 @@ impl BrokenCaches {
     pub(crate) fn of(recording: &Recording) -> afterimage::Result<Self> {
         let time = |text: &str| when::written(text).map(Millis::new);
         let is_own = |broken: &BrokenCache| {
-            let exchange =
-                broken.request.checked_sub(1).and_then(|at| recording.exchanges().get(at));
-            exchange.is_some_and(|exchange| exchange.copied.is_none())
+            recording.exchange(broken.request).is_some_and(|exchange| exchange.copied.is_none())
         };
         let broken = broken_caches(recording, time)?.into_iter().filter(is_own);
         Ok(Self(broken.map(|broken| (broken.request, broken)).collect()))

@@ -12,7 +12,7 @@ use afterimage::{
     hud::Owner,
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
-    request::{Exchange, ExchangeOutcome, Recording, ReportedExchange, RequestDiff, RequestTokens},
+    request::{Exchange, Recording, RequestDiff, RequestTokens},
     transcript::AppliedEdit,
 };
 
@@ -75,7 +75,7 @@ impl<'l> Listing<'l> {
         let wanted = self.args.input.session.as_deref();
         let reported = self.recording.reported();
         let of = reported.filter(|of| wanted.is_none_or(|wanted| wanted == &*of.session));
-        Reported::of(&of.collect::<Vec<_>>(), self.prices)
+        Reported::of(of, self.prices)
     }
 
     /// The exchanges that are asked for.
@@ -149,17 +149,13 @@ impl<'l> Listing<'l> {
                 "calls": self.calls_json(exchange),
                 "durationMs": or_null(exchange.duration_ms),
                 "model": or_null(exchange.model.as_deref()),
-                "outcome": exchange.outcome.as_str(),
+                "outcome": exchange.outcome().as_str(),
                 "retry": exchange.is_retry,
             };
-            line.put_some("warmUp", exchange.is_warm_up.then_some(true));
+            line.put_some("warmUp", exchange.is_warm_up().then_some(true));
             line.put_some("resolved", exchange.provenance.resolved_json());
             line.put_some("subagentFile", label.file());
-            if let ExchangeOutcome::Failed { reason } | ExchangeOutcome::Cut { reason } =
-                &exchange.outcome
-            {
-                line.put("reason", reason.as_str());
-            }
+            line.put_some("reason", exchange.failure.as_ref().or(exchange.cut.as_ref()));
             line.put_some("unread", exchange.unread.as_deref());
             if !exchange.edits.is_empty() {
                 line.put(
@@ -183,7 +179,7 @@ impl<'l> Listing<'l> {
                 "usage",
                 or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
             );
-            let price = self.prices.cost(&ReportedExchange::from(exchange));
+            let price = self.prices.cost(exchange);
             line.put("price", or_null(price.ok()));
             if let Some(copied) = &exchange.copied {
                 let usage = copied.usage.as_ref().map(afterimage::transcript::Usage::to_json);
@@ -221,7 +217,7 @@ impl<'l> Listing<'l> {
 
     /// The tools that the answer calls.
     pub(super) fn called(&self, exchange: &Exchange) -> Vec<String> {
-        let frames = exchange.response.frames.iter();
+        let frames = exchange.answer_frames.iter();
         frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect()
     }
 

@@ -148,22 +148,22 @@ impl Listing<'_> {
 
     /// Why a request failed, or where it differs from the one before.
     fn then(&self, exchange: &Exchange) -> Outcome<(String, anstyle::Style)> {
-        let retry = match exchange.outcome {
+        let retry = match exchange.outcome() {
             ExchangeOutcome::Superseded => "superseded; ",
             _ if exchange.is_retry => "a retry; ",
-            _ if exchange.is_warm_up => "warm-up; ",
+            _ if exchange.is_warm_up() => "warm-up; ",
             _ if exchange.copied.is_some() => "copied; ",
             _ => "",
         };
         let unread = exchange.unread.as_ref().map(|reason| format!("request unread: {reason}; "));
         let unread = unread.unwrap_or_default();
         let retry = &format!("{retry}{unread}{}", resolved(exchange));
-        if let ExchangeOutcome::Failed { reason } = &exchange.outcome {
+        if let Some(reason) = &exchange.failure {
             let reason = reason.strip_prefix("failed: ").unwrap_or(reason);
             let reason = truncated(reason, MOST_REASON);
             return Ok((format!("{retry}failed: {reason}"), style::REMOVED));
         }
-        if let ExchangeOutcome::Cut { reason } = &exchange.outcome {
+        if let Some(reason) = &exchange.cut {
             return Ok((format!("{retry}cut: {reason}"), style::REMOVED));
         }
         if exchange.unread.is_some() {

@@ -6,8 +6,8 @@ use afterimage::{
     bill::Bill,
     compress::Ledger,
     json::{Fields, Object, Value},
-    request::ReportedExchange,
-    session::{RecordedRequests, Viewer},
+    request::Exchange,
+    session::Viewer,
     transcript::{Currency, Money, Usage},
     veil::{Frame, Source as Speaker},
 };
@@ -108,57 +108,35 @@ impl Summary {
             ..Self::default()
         };
         let mut viewer = Viewer::new(&lens.hud, source.format());
-        let mut recorded = counts.then(RecordedRequests::default);
-        let mut exchanges = Vec::new();
+        let counter = counts.then_some(&*lens.counter);
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
             summary.session.get_or_insert_with(|| viewed.session.to_string());
             summary.note_time(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);
-            summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
+            source.see_exchanges(&mut viewer, counter)?;
         }
-        summary.take_exchanges(source, lens, recorded.as_mut(), &mut exchanges)?;
+        source.see_exchanges(&mut viewer, counter)?;
         summary.sessions = source.sessions();
-        // Where requests were recorded, none is worked out.
-        if exchanges.is_empty() {
-            summary.counted = counts.then(|| viewer.requests().tokens);
-            exchanges = viewer.reported().cloned().collect();
-        } else {
-            summary.counted = recorded.map(|recorded| recorded.requests().tokens);
-        }
+        summary.counted = counts.then(|| viewer.requests().tokens);
+        let mut exchanges: Vec<Exchange> = viewer.reported().cloned().collect();
+        exchanges.iter().for_each(|exchange| summary.note_time(exchange.time.as_deref()));
         let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
-        summary.answers = own.filter_map(|exchange| exchange.answer).collect();
+        summary.answers = own.filter_map(|exchange| exchange.print).collect();
         let name = summary.session.clone().unwrap_or_default();
         let own = (name.as_str(), summary.answers.len());
         summary.elsewhere = copies.print(&summary.answers, own);
         for exchange in exchanges.iter_mut().filter(|exchange| exchange.copied.is_none()) {
-            let session = exchange.answer.and_then(|answer| copies.elsewhere(answer, own));
+            let session = exchange.print.and_then(|answer| copies.elsewhere(answer, own));
             if let Some(session) = session {
                 exchange.count_in(Some(Arc::clone(session)));
             }
         }
-        let is_listed = |of: &&ReportedExchange| of.is_listed && of.copied.is_none();
+        let is_listed = |of: &&Exchange| !of.is_unlisted && of.copied.is_none();
         summary.requests = exchanges.iter().filter(is_listed).count() as u64;
         exchanges.iter().for_each(|exchange| summary.add(exchange));
         summary.price(&Bill::of(prices, &exchanges));
         Ok(summary)
-    }
-
-    fn take_exchanges(
-        &mut self,
-        source: &mut Source,
-        lens: &Lens,
-        mut recorded: Option<&mut RecordedRequests>,
-        exchanges: &mut Vec<ReportedExchange>,
-    ) -> Outcome {
-        for exchange in source.take_exchanges()? {
-            self.note_time(exchange.started.as_deref());
-            if let Some(recorded) = &mut recorded {
-                recorded.push(&exchange, &*lens.counter);
-            }
-            exchanges.push(ReportedExchange::from(&exchange));
-        }
-        Ok(())
     }
 
     fn note_time(&mut self, text: Option<&str>) {
@@ -187,7 +165,7 @@ impl Summary {
         self.is_cost_partial = bill.is_partial();
     }
 
-    fn add(&mut self, exchange: &ReportedExchange) {
+    fn add(&mut self, exchange: &Exchange) {
         if let Some(copied) = &exchange.copied {
             let from = copied.from.as_deref().map(str::to_owned);
             let known = self.copied.iter().position(|of| of.from == from);
@@ -206,7 +184,8 @@ impl Summary {
         };
         let is_whole = exchange.usage.as_ref().is_some_and(whole);
         // One that broke off reports what it was sent.
-        self.is_usage_partial |= !is_whole && (!exchange.is_failed || exchange.usage.is_some());
+        self.is_usage_partial |=
+            !is_whole && (exchange.failure.is_none() || exchange.usage.is_some());
         let Some(usage) = &exchange.usage else { return };
         let is_known = |name: &&str| {
             self.models.len() < MODELS

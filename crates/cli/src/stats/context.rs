@@ -89,9 +89,7 @@ impl OfRequest {
 
     /// Of one that is worked out: its context.
     fn add_context(&mut self, recording: &Recording, context: &RenderedContext, lens: &Lens) {
-        let Some(exchange) = recording.exchanges().get(self.number.saturating_sub(1)) else {
-            return;
-        };
+        let Some(exchange) = recording.exchange(self.number) else { return };
         self.size = recording.size(self.number).unwrap_or_default();
         for message in context.messages() {
             // What a block or the tail says is in no frame.
@@ -107,9 +105,7 @@ impl OfRequest {
 
     /// Of one that was recorded: its parts.
     fn add_parts(&mut self, recording: &Recording, request: &Request, lens: &Lens) {
-        let Some(exchange) = recording.exchanges().get(self.number.saturating_sub(1)) else {
-            return;
-        };
+        let Some(exchange) = recording.exchange(self.number) else { return };
         for part in request.parts() {
             let tokens = request.tokens_of(&part, &*lens.counter);
             let estimate = request.tokens_of(&part, &Chars4);

@@ -5,7 +5,7 @@ use std::{collections::HashMap, io::Write, sync::Arc};
 use afterimage::{
     bill::{MediaGap, MediaItem, MediaKind, MediaRule},
     json::{Object, Value},
-    request::ReportedExchange,
+    request::Exchange,
     veil::Frame,
 };
 use indexmap::IndexMap;
@@ -37,7 +37,7 @@ impl FileMedia {
     }
 
     /// Counts each by the rule of the model that its session names last.
-    pub(super) fn sums(&self, reported: &[ReportedExchange]) -> MediaSums {
+    pub(super) fn sums(&self, reported: &[Exchange]) -> MediaSums {
         let mut models: HashMap<&str, &Arc<str>> = HashMap::new();
         for exchange in reported {
             if let Some(model) = exchange.model.as_ref().filter(|model| !model.starts_with('<')) {

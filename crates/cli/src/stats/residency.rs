@@ -47,7 +47,7 @@ pub(super) fn show(
     let mut recording = recorded::read(source, &lens.counter)?;
     recording.mark_copies(|reported| copies.mark(reported));
     let residency = Residency::priced(&recording, prices).map_err(|error| source.refuse(error))?;
-    let reported = Reported::of(&recording.reported().collect::<Vec<_>>(), prices);
+    let reported = Reported::of(recording.reported(), prices);
     let labels = RecordingLabels::new(&recording);
     let page = Page { residency: &residency, reported: &reported, labels };
     if is_json {

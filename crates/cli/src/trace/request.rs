@@ -15,7 +15,7 @@ use afterimage::{
     json::{Object, ObjectExt, Path, Value},
     request::{Exchange, PartKind, Recording, Request, RequestPart},
     text::TextRange,
-    transcript::{Api, RecordedExchange},
+    transcript::Api,
 };
 
 use super::args::Trace;
@@ -161,11 +161,11 @@ fn owner(owner: Option<&Owner>) -> (String, Option<FrameSeq>, bool) {
 }
 
 /// Exchanges with the numbers of their requests.
-pub(super) type Numbered<'e> = [(usize, &'e RecordedExchange)];
+pub(super) type Numbered<'e> = [(usize, &'e Exchange)];
 
 /// The exchanges that are listed, as `requests` numbers them.
-pub(super) fn numbered(exchanges: &[RecordedExchange]) -> Vec<(usize, &RecordedExchange)> {
-    let mut listed: Vec<_> = exchanges.iter().filter(|exchange| exchange.is_listed).collect();
+pub(super) fn numbered(exchanges: &[Exchange]) -> Vec<(usize, &Exchange)> {
+    let mut listed: Vec<_> = exchanges.iter().filter(|exchange| !exchange.is_unlisted).collect();
     listed.sort_by_key(|exchange| exchange.line);
     (1..).zip(listed).collect()
 }
@@ -184,22 +184,22 @@ pub(super) fn search_all(
     listed: &Numbered<'_>,
     shown: &BTreeMap<(Arc<str>, FrameSeq), Shown>,
     phrase: &Phrase,
-    mut found: impl FnMut(usize, &RecordedExchange, RequestHit) -> Outcome,
+    mut found: impl FnMut(usize, &Exchange, RequestHit) -> Outcome,
 ) -> Outcome {
     let system = |part: &RequestPart| matches!(part.kind, PartKind::System { .. });
-    let slice = |exchange: &RecordedExchange, part: &RequestPart| {
+    let slice = |exchange: &Exchange, part: &RequestPart| {
         exchange.request.get(part.range.clone()).map(|text| (part.facet_id(), text.to_owned()))
     };
     let mut seen = HashSet::new();
     let mut read = HashSet::new();
     let mut said: HashSet<(Arc<str>, Rc<str>)> = HashSet::new();
-    let answers = listed.iter().filter_map(|(_, of)| Some((Arc::clone(&of.session), of.answer?)));
+    let answers = listed.iter().filter_map(|(_, of)| Some((Arc::clone(&of.session), of.answer()?)));
     let answers: BTreeSet<(Arc<str>, FrameSeq)> = answers.collect();
     let is_in =
         |of: &Shown, hit: &RequestHit| of.texts.contains(phrase.found(&hit.text, hit.range));
     // An answer ends where another one begins.
-    let is_answered = |exchange: &RecordedExchange, hit: &RequestHit| {
-        let Some(first) = exchange.answer else { return false };
+    let is_answered = |exchange: &Exchange, hit: &RequestHit| {
+        let Some(first) = exchange.answer() else { return false };
         let first = (Arc::clone(&exchange.session), first);
         let next = answers.range((Excluded(first.clone()), Unbounded)).next();
         let frames = shown.range(first.clone()..).take_while(|((of, _), _)| *of == first.0);
@@ -207,7 +207,7 @@ pub(super) fn search_all(
         frames.any(|(_, of)| of.is_agents && is_in(of, hit))
     };
     // The frame of a system prompt is that of the last request.
-    let last: HashMap<&str, &RecordedExchange> =
+    let last: HashMap<&str, &Exchange> =
         listed.iter().map(|(_, exchange)| (&*exchange.session, *exchange)).collect();
     for exchange in last.into_values().filter(|exchange| exchange.system_frame.is_some()) {
         let parts = Request::recorded(exchange).parts();
@@ -244,7 +244,7 @@ pub(super) fn search_all(
         }
         for mut hit in hits.into_iter().filter(|hit| hit.is_recorded) {
             hit.frame = None;
-            hit.label = Label::of_line(exchange.line);
+            hit.label = exchange.line.map_or_else(Label::default, Label::of_line);
             found(*number, exchange, hit)?;
         }
     }
@@ -254,14 +254,14 @@ pub(super) fn search_all(
 /// Where a phrase stands in the answer of an exchange: in its body, or where there is none in its
 /// frames.
 fn of_answer(recording: &Recording, exchange: &Exchange, phrase: &Phrase) -> Vec<RequestHit> {
-    if let Some(body) = &exchange.response.body {
+    if let Some(body) = &exchange.response {
         let mut hits = in_answer(exchange.api, body, phrase);
         hits.iter_mut().for_each(|hit| hit.frame = exchange.answer());
         return hits;
     }
     let history = recording.history(&exchange.session);
     let mut hits = Vec::new();
-    for frame in exchange.response.frames.iter().filter_map(|frame| history?.get(*frame)) {
+    for frame in exchange.answer_frames.iter().filter_map(|frame| history?.get(*frame)) {
         let Some(shown) = &frame.rendered_snapshot else { continue };
         let text: Rc<str> = shown.text().into();
         hits.extend(phrase.places(&text).into_iter().map(|range| {

@@ -1,0 +1,89 @@
+//! The sums of requests: one place adds them up, whether they were recorded or worked out.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    request::{PartKind, Request},
+    tokens::TokenCounter,
+    window::ContextSize,
+};
+
+/// The sums of the requests of a transcript.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestSums {
+    /// How many there are.
+    pub requests: u64,
+    /// The tokens of their contexts together.
+    pub tokens: u64,
+    /// What the contexts of the last request of each session come to.
+    pub last: ContextSize,
+    /// The tokens of the tools of these last requests, where they were recorded.
+    pub last_tools: u64,
+}
+
+impl RequestSums {
+    /// The tokens of the last request of each session.
+    pub fn last_tokens(&self) -> u64 {
+        self.last.tokens().saturating_add(self.last_tools)
+    }
+}
+
+/// What a request holds: its context, and the tokens of its tools.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RequestSize {
+    pub(super) context: ContextSize,
+    pub(super) tools: u64,
+}
+
+/// Requests that are added up as they come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestTally {
+    requests: u64,
+    tokens: u64,
+    /// The last request of each session: where it stands, and what it holds.
+    last: HashMap<Arc<str>, (u64, RequestSize)>,
+}
+
+impl RequestTally {
+    /// Adds a request that stands at this place of the source.
+    pub(super) fn add(&mut self, session: &Arc<str>, place: u64, size: RequestSize) {
+        self.requests += 1;
+        self.tokens = self.tokens.saturating_add(size.tools).saturating_add(size.context.tokens());
+        let last = self.last.entry(Arc::clone(session)).or_insert((place, size));
+        if place >= last.0 {
+            *last = (place, size);
+        }
+    }
+
+    /// The sums so far. O(sessions).
+    pub(super) fn sums(&self) -> RequestSums {
+        let sums =
+            RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };
+        self.last.values().fold(sums, |sums, (_, size)| RequestSums {
+            last: sums.last.plus(size.context),
+            last_tools: sums.last_tools.saturating_add(size.tools),
+            ..sums
+        })
+    }
+}
+
+impl RequestSize {
+    /// That of a recorded request. Counts its tokens. O(the body).
+    pub(super) fn of(request: &Request, counter: &dyn TokenCounter) -> Self {
+        let tokens = request.tokens(counter);
+        let mut context = ContextSize {
+            bytes: request.body().len() as u64,
+            system_tokens: tokens.system,
+            message_tokens: tokens.messages,
+            ..ContextSize::default()
+        };
+        for part in request.parts() {
+            let (PartKind::System { frame } | PartKind::Message { frame, .. }) = part.kind else {
+                continue;
+            };
+            context.messages += 1;
+            context.frames += u64::from(frame.is_some());
+        }
+        Self { context, tools: tokens.tools }
+    }
+}
