@@ -20,7 +20,7 @@
 //! let transcript = Transcript::new(&session[..])?;
 //! let recording = Recording::read(transcript, Arc::new(Chars4), |_| Millis::new(0))?;
 //! let sums: UsageSums = recording.reported().collect();
-//! assert_eq!(sums.total.input, Some(43));
+//! assert_eq!(sums.total.tokens.input, Some(43));
 //! assert_eq!(sums.total.cost().next().unwrap().to_string(), "0.25 USD");
 //! # Ok::<(), afterimage::Error>(())
 //! ```

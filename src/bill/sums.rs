@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use crate::{
     json::{Object, ObjectExt, Value, object},
     request::Exchange,
-    transcript::{Currency, Money},
+    transcript::{Currency, Money, Usage},
 };
 
 /// The usage of exchanges, added up. A sum that outgrows 64 bits stays at their largest number.
@@ -24,21 +24,8 @@ pub struct UsageSum {
     pub unreadable: u64,
     /// Those that report usage, and not the input and the output.
     pub incomplete: u64,
-    /// The tokens of the requests, those that a cache served or took among them; `None` where no
-    /// exchange states it, as of the figures below.
-    pub input: Option<u64>,
-    /// Those of them that a cache served.
-    pub cache_read: Option<u64>,
-    /// Those of them that were written to a cache.
-    pub cache_write: Option<u64>,
-    /// Those of the written ones that stay for five minutes, where the source tells.
-    pub cache_write_5m: Option<u64>,
-    /// Those of the written ones that stay for an hour, where the source tells.
-    pub cache_write_1h: Option<u64>,
-    /// The tokens of the responses, reasoning among them.
-    pub output: Option<u64>,
-    /// Those of them that were reasoning.
-    pub reasoning: Option<u64>,
+    /// The tokens of all of them; `None` of what no exchange states.
+    pub tokens: Usage,
     /// The exchanges that report what they cost.
     pub with_cost: u64,
     /// How many state it in each currency, and what these cost, in 10^-12 of it.
@@ -57,19 +44,7 @@ impl UsageSum {
         self.with_usage += 1;
         self.unreadable += u64::from(!usage.unreadable.is_empty());
         self.incomplete += u64::from(usage.input.is_none() || usage.output.is_none());
-        for (sum, figure) in [
-            (&mut self.input, usage.input),
-            (&mut self.cache_read, usage.cache_read),
-            (&mut self.cache_write, usage.cache_write),
-            (&mut self.cache_write_5m, usage.cache_write_5m),
-            (&mut self.cache_write_1h, usage.cache_write_1h),
-            (&mut self.output, usage.output),
-            (&mut self.reasoning, usage.reasoning),
-        ] {
-            if let Some(figure) = figure {
-                *sum = Some(sum.unwrap_or(0).saturating_add(figure));
-            }
-        }
+        self.tokens.add(usage);
         if let Some(cost) = usage.cost {
             self.with_cost += 1;
             let (count, sum) = self.cost.entry(cost.currency()).or_default();
@@ -102,15 +77,9 @@ impl UsageSum {
             "unlisted": self.unlisted,
             "unreadable": self.unreadable,
             "incomplete": self.incomplete,
-            "input": self.input,
-            "cacheRead": self.cache_read,
-            "cacheWrite": self.cache_write,
-            "cacheWrite5m": self.cache_write_5m,
-            "cacheWrite1h": self.cache_write_1h,
-            "output": self.output,
-            "reasoning": self.reasoning,
-            "withCost": self.with_cost,
         };
+        json.extend(self.tokens.named().map(|(name, figure)| (name.to_owned(), figure.into())));
+        json.put("withCost", self.with_cost);
         json.put("cost", self.cost().map(Value::from).collect::<Value>());
         json
     }
@@ -206,13 +175,13 @@ mod tests {
         assert_eq!(costs, ["5 EUR", "0.3 USD"]);
         let counts = ["EUR", "USD", "CHF"].map(|name| Currency::from_name(name).unwrap());
         assert_eq!(counts.map(|of| sums.total.with_cost_in(of)), [1, 2, 0]);
-        let figures = (sums.total.exchanges(), sums.total.input, sums.total.output);
+        let figures = (sums.total.exchanges(), sums.total.tokens.input, sums.total.tokens.output);
         assert_eq!(figures, (4, Some(118), Some(2)));
         assert_eq!((sums.total.unreadable, sums.total.failed, sums.total.without_usage), (1, 1, 1));
         let inputs: Vec<_> =
-            sums.by_model.iter().map(|(model, sum)| (model.as_deref(), sum.input)).collect();
+            sums.by_model.iter().map(|(model, sum)| (model.as_deref(), sum.tokens.input)).collect();
         assert_eq!(inputs, [(Some("m"), Some(108)), (Some("n"), Some(10)), (None, None)]);
-        let inputs: Vec<_> = sums.by_session.values().map(|sum| sum.input).collect();
+        let inputs: Vec<_> = sums.by_session.values().map(|sum| sum.tokens.input).collect();
         assert_eq!(inputs, [Some(11), Some(107)]);
         let names = sums.to_json().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(names, "total byModel bySession");
@@ -238,7 +207,7 @@ mod tests {
         for _ in 0..3000 {
             sums.add(&exchange("a", None, most));
         }
-        assert_eq!(sums.total.input, Some(u64::MAX));
+        assert_eq!(sums.total.tokens.input, Some(u64::MAX));
         assert_eq!(sums.total.cost().next().unwrap().pico(), 3000 * (1 << 53) * 10_u128.pow(12));
     }
 }

@@ -136,7 +136,6 @@ impl Usage {
 
     /// Reads the wire form back. O(size).
     pub fn from_json(value: &Value) -> Self {
-        let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let mut unreadable = UsageMembers::default();
         for name in value.get("unreadable").and_then(Value::as_array).into_iter().flatten() {
             let known = MEMBERS.iter().find(|(_, own)| name.as_str() == Some(own));
@@ -149,31 +148,25 @@ impl Usage {
             let currency = Currency::from_name(cost.get("currency")?.as_str()?)?;
             Money::from_decimal(cost.get("amount")?.as_str()?, currency)
         });
-        Self {
-            input: number("input"),
-            cache_read: number("cacheRead"),
-            cache_write: number("cacheWrite"),
-            cache_write_5m: number("cacheWrite5m"),
-            cache_write_1h: number("cacheWrite1h"),
-            output: number("output"),
-            reasoning: number("reasoning"),
+        let mut usage = Self {
             cost,
             unreadable,
             terms: terms.collect(),
             iterations: iterations.into_iter().flatten().map(Self::from_json).collect(),
+            ..Self::default()
+        };
+        for (figure, (_, name)) in usage.figures_mut().into_iter().zip(MEMBERS) {
+            *figure = value.get(name).and_then(Value::as_u64);
         }
+        usage
     }
 
     /// The wire form: the members that are known. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();
-        object.put_some("input", self.input);
-        object.put_some("cacheRead", self.cache_read);
-        object.put_some("cacheWrite", self.cache_write);
-        object.put_some("cacheWrite5m", self.cache_write_5m);
-        object.put_some("cacheWrite1h", self.cache_write_1h);
-        object.put_some("output", self.output);
-        object.put_some("reasoning", self.reasoning);
+        for (figure, (_, name)) in self.figures().into_iter().zip(MEMBERS) {
+            object.put_some(name, figure);
+        }
         object.put_some("cost", self.cost);
         if !self.unreadable.is_empty() {
             object.put("unreadable", self.unreadable.names().collect::<Value>());
@@ -190,6 +183,47 @@ impl Usage {
 }
 
 impl Usage {
+    /// Whether the input and the output are known, and every figure that is stated can be read.
+    pub fn is_whole(&self) -> bool {
+        self.input.is_some() && self.output.is_some() && self.unreadable.is_empty()
+    }
+
+    /// The figures of tokens, in the order of [`MEMBERS`].
+    fn figures(&self) -> [Option<u64>; 7] {
+        let Self { input, cache_read, cache_write, output, reasoning, .. } = *self;
+        let (short, long) = (self.cache_write_5m, self.cache_write_1h);
+        [input, cache_read, cache_write, short, long, output, reasoning]
+    }
+
+    fn figures_mut(&mut self) -> [&mut Option<u64>; 7] {
+        [
+            &mut self.input,
+            &mut self.cache_read,
+            &mut self.cache_write,
+            &mut self.cache_write_5m,
+            &mut self.cache_write_1h,
+            &mut self.output,
+            &mut self.reasoning,
+        ]
+    }
+
+    /// The figures of tokens by their names on the wire.
+    #[cfg(feature = "rules")]
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+        MEMBERS.into_iter().zip(self.figures()).map(|((_, name), figure)| (name, figure))
+    }
+
+    /// Adds the tokens of another exchange, as far as they are known; nothing else is added up. A sum
+    /// that outgrows 64 bits stays at their largest number.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, figure) in self.figures_mut().into_iter().zip(other.figures()) {
+            *sum = match (*sum, figure) {
+                (one, None) => one,
+                (one, Some(figure)) => Some(one.unwrap_or(0).saturating_add(figure)),
+            };
+        }
+    }
+
     /// What the model was run for, in order: the iterations, or else all of it.
     pub fn runs(&self) -> &[Self] {
         if self.iterations.is_empty() { std::slice::from_ref(self) } else { &self.iterations }

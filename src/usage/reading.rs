@@ -1,6 +1,6 @@
 //! How each source words what it reports of an exchange.
 
-use super::{Currency, Member, Money, Usage, WEB_SEARCH};
+use super::{Currency, MEMBERS, Member, Money, Usage, WEB_SEARCH};
 use crate::json::Value;
 
 /// The most tokens that are believed: a larger number is none that a double holds.
@@ -447,7 +447,7 @@ impl Reading<'_> {
 impl Usage {
     /// The figures of two together; a cost is not added up. A sum is unreadable where one of its
     /// terms is, and so is that of a whole (input, output) which only one of both states.
-    fn plus(self, other: &Self) -> Self {
+    fn plus(mut self, other: &Self) -> Self {
         let mut unreadable = self.unreadable.or(other.unreadable);
         let mut sum = |member: Member, one: Option<u64>, other: Option<u64>| {
             let is_whole = matches!(member, Member::Input | Member::Output);
@@ -460,19 +460,11 @@ impl Usage {
                 (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
             }
         };
-        Self {
-            input: sum(Member::Input, self.input, other.input),
-            cache_read: sum(Member::CacheRead, self.cache_read, other.cache_read),
-            cache_write: sum(Member::CacheWrite, self.cache_write, other.cache_write),
-            cache_write_5m: sum(Member::CacheWrite5m, self.cache_write_5m, other.cache_write_5m),
-            cache_write_1h: sum(Member::CacheWrite1h, self.cache_write_1h, other.cache_write_1h),
-            output: sum(Member::Output, self.output, other.output),
-            reasoning: sum(Member::Reasoning, self.reasoning, other.reasoning),
-            cost: self.cost,
-            unreadable,
-            terms: self.terms,
-            iterations: Vec::new(),
+        let figures = self.figures_mut().into_iter().zip(other.figures());
+        for ((figure, more), (member, _)) in figures.zip(MEMBERS) {
+            *figure = sum(member, *figure, more);
         }
+        Self { unreadable, iterations: Vec::new(), ..self }
     }
 }
 

@@ -37,10 +37,10 @@ fn adds_up(recording: &Recording, prices: &Prices, name: &Path) -> Residency {
         total.output,
         residency.exchanges,
     ];
-    let of = &sums.total;
+    let of = &sums.total.tokens;
     let figures = [of.input, of.cache_read, of.cache_write, of.cache_write_1h, of.output];
     let [input, read, write, hour, output] = figures.map(Option::unwrap_or_default);
-    let expected = [input, read, write, hour, output, of.with_usage];
+    let expected = [input, read, write, hour, output, sums.total.with_usage];
     assert_eq!(found, expected, "{}", name.display());
     let bill = Bill::of(prices, reported);
     assert_eq!(total.pico, bill.total().pico(), "{}", name.display());

@@ -85,7 +85,7 @@ fn written(
 /// Archives the exchanges that were read since the last call.
 fn push_exchanges(source: &mut Source, transcript: &mut TranscriptWriter<'_>) -> Outcome {
     for exchange in source.take_exchanges()? {
-        transcript.push_exchange(exchange).map_err(|error| source.refuse(error))?;
+        transcript.push_exchange(&exchange).map_err(|error| source.refuse(error))?;
     }
     Ok(())
 }

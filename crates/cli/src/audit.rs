@@ -172,6 +172,7 @@ fn bill(
         table.row(out, cells.into_iter().map(plain).collect())
     };
     row("requests", Some(a.with_usage), Some(b.with_usage))?;
+    let (a, b) = (&a.tokens, &b.tokens);
     row("input", a.input, b.input)?;
     row("  read", a.cache_read, b.cache_read)?;
     row("  written", a.cache_write, b.cache_write)?;

@@ -30,7 +30,7 @@ use crate::{
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
     let lens = Lens::new(&args.rendering, Counting::Always)?;
-    let (previous, next) = load_both(args, &lens)?;
+    let (previous, next) = load_both(args)?;
     let (was, is) = (previous.exported.form(), next.exported.form());
     if was != is {
         let failure = Failure::new(format!(

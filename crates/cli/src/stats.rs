@@ -10,11 +10,7 @@ mod residency;
 use afterimage::{
     bill::certainty_for,
     request::Exchange,
-    session::{
-        ViewedFrame, Viewer,
-        archive::{ArchivedTranscript, TranscriptEntry},
-        unknown_records,
-    },
+    session::{ViewedFrame, Viewer, unknown_records},
     tokens::Certainty,
 };
 
@@ -28,7 +24,7 @@ use crate::{
     copies::Copies,
     failure::Outcome,
     input::{self, InputRefusal, Source},
-    labels::{ArchivedLabels, Label, Labels},
+    labels::Labels,
     lens::{Counting, Lens, Lenses},
     output::Output,
     recorded,
@@ -69,11 +65,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     }
     let holdings = |source: &mut Source| {
         let lens = lens_of(source)?;
-        let known = source.archived().map(|archived| of_archive(archived, &lens)).transpose()?;
-        let holdings = match known.flatten() {
-            Some(known) => known,
-            None => of_frames(source, &lens)?,
-        };
+        let holdings = of_frames(source, &lens)?;
         Ok((lens, holdings))
     };
     let passed_over = InputRefusal::IsPassedOver;
@@ -172,50 +164,4 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
     let contexts = Contexts { sums: viewer.requests(), provenance: viewer.provenance() };
     let reported = viewer.reported().cloned().collect();
     Ok(Holdings { ledger, contexts, reported, media })
-}
-
-/// The types of chunks that stand for images, sounds and documents.
-const MAY_BE_MEDIA: [&str; 2] = ["image", "opaque"];
-
-/// The same sums, from what is archived of the chunks: of frames only those with media are read.
-/// `None` where the requests were counted by another tokenizer, or not at all.
-fn of_archive(archived: &ArchivedTranscript, lens: &Lens) -> Outcome<Option<Holdings>> {
-    let TranscriptEntry { input_format, tally, unknown_records, tokenizer, .. } = &archived.entry();
-    let is_counted = tokenizer == lens.counter.id();
-    let Some(sums) = archived.entry().requests.filter(|_| is_counted) else {
-        return Ok(None);
-    };
-    let contexts = Contexts { sums, provenance: archived.provenance()? };
-    let mut ledger = Ledger::new(*input_format);
-    (ledger.tally, ledger.unknown_records) = (*tally, *unknown_records);
-    let mut media = FileMedia::default();
-    for (index, row) in archived.rows()?.iter().enumerate() {
-        let session = archived.session_name(*row);
-        ledger.frames += 1;
-        let mut has_media = false;
-        archived.view(*row, |view| {
-            for chunk in view.chunks() {
-                has_media |= chunk.chunk_type().is_some_and(|kind| MAY_BE_MEDIA.contains(&kind));
-                ledger.add(&session, (row.sequence, None), chunk, chunk.tokens());
-            }
-        })?;
-        ledger.let_go();
-        if has_media {
-            media.add(&session, &archived.frame(index)?);
-        }
-    }
-    label(&mut ledger, archived)?;
-    Ok(Some(Holdings { ledger, contexts, reported: archived.entry().reported.clone(), media }))
-}
-
-/// Labels the largest facets: their frames are read, and no others.
-fn label(ledger: &mut Ledger, archived: &ArchivedTranscript) -> Outcome {
-    let mut labels = ArchivedLabels::default();
-    ledger.label(|session, frame, facet| {
-        let of = archived.session_index(session);
-        let mut rows = archived.rows()?.iter();
-        let index = rows.position(|row| Some(row.session) == of && row.sequence == frame);
-        let Some(index) = index else { return Ok(Label::default()) };
-        Ok(labels.of(archived, index)?.of(facet.as_str()).clone())
-    })
 }

@@ -140,7 +140,7 @@ fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
         } else {
             "are copies, which count"
         };
-        let [input, output] = [sum.input, sum.output].map(amount);
+        let [input, output] = [sum.tokens.input, sum.tokens.output].map(amount);
         let exchanges = counted(sum.exchanges(), "more exchange");
         let says = format!("{exchanges} {are} in {from}: {input} input, {output} output");
         view::note(out, 2, &says)?;
@@ -148,20 +148,21 @@ fn block(sums: &UsageSums, bill: &Bill<'_>, out: &mut Output) -> Outcome {
     if total.with_usage == 0 {
         return Ok(());
     }
+    let tokens = &total.tokens;
     let some = |figure: Option<u64>| figure.filter(|figure| *figure > 0);
-    let read = total.cache_read.zip(total.input).map(|(read, input)| percent(read, input));
+    let read = tokens.cache_read.zip(tokens.input).map(|(read, input)| percent(read, input));
     let mut figures = vec![
-        ("input", total.input, String::new()),
-        ("cache read", total.cache_read, read.unwrap_or_default()),
+        ("input", tokens.input, String::new()),
+        ("cache read", tokens.cache_read, read.unwrap_or_default()),
     ];
-    if some(total.cache_write).is_some() {
-        let hour = some(total.cache_write_1h);
+    if some(tokens.cache_write).is_some() {
+        let hour = some(tokens.cache_write_1h);
         let hour = hour.map(|hour| format!("{} for an hour", grouped(hour)));
-        figures.push(("cache written", total.cache_write, hour.unwrap_or_default()));
+        figures.push(("cache written", tokens.cache_write, hour.unwrap_or_default()));
     }
-    figures.push(("output", total.output, String::new()));
-    if some(total.reasoning).is_some() {
-        figures.push(("reasoning", total.reasoning, "of the output".to_owned()));
+    figures.push(("output", tokens.output, String::new()));
+    if some(tokens.reasoning).is_some() {
+        figures.push(("reasoning", tokens.reasoning, "of the output".to_owned()));
     }
     for (name, figure, says) in figures {
         write!(out, "  {name:<14}{:>12}", amount(figure))?;
@@ -225,7 +226,10 @@ fn parts(title: &'static str, parts: Vec<(&str, &UsageSum)>, out: &mut Output) -
         return Ok(());
     }
     writeln!(out)?;
-    let figures = |sum: &UsageSum| [Some(sum.exchanges()), sum.input, sum.cache_read, sum.output];
+    let figures = |sum: &UsageSum| {
+        let Usage { input, cache_read, output, .. } = sum.tokens;
+        [Some(sum.exchanges()), input, cache_read, output]
+    };
     let rows: Vec<Vec<Cell>> = parts
         .iter()
         .map(|(_, sum)| figures(sum).map(|figure| plain(amount(figure))).into())

@@ -396,10 +396,8 @@ impl<'r> Builder<'r> {
     }
 
     fn begin(&mut self, usage: &Usage) {
-        let is_whole =
-            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty();
         self.residency.exchanges += 1;
-        self.residency.incomplete += u64::from(!is_whole);
+        self.residency.incomplete += u64::from(!usage.is_whole());
     }
 
     fn note_held(&mut self, line: usize, tokens: u64) {

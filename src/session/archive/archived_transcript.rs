@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     id::FrameSeq,
     log::Files,
-    request::{Lack, Provenance},
+    request::Lack,
     snapshot::{ArchiveReader, FrameSnapshot, RangeView},
     transcript::{Exchange, Record},
     veil::Frame,
@@ -121,7 +121,7 @@ impl ArchivedTranscript {
         Ok(self.rows()?.first().map(|row| self.session_name(*row)))
     }
 
-    /// What requests lack that are worked out from the first `end` frames.
+    /// What the contexts of the first `end` frames lack of requests: tools are in none of them.
     ///
     /// Cost: O(end), with the table of frames in memory.
     ///
@@ -135,21 +135,7 @@ impl ArchivedTranscript {
             let from = self.entry.sessions.get(*session as usize).and_then(|of| of.system_from);
             from.is_some_and(|from| from <= *last)
         };
-        let has_tools = self.entry.requests.is_some_and(|requests| requests.last_tools > 0);
-        let has_system = last.iter().all(has_system);
-        Ok(Lack::of_transcript(has_system, has_tools))
-    }
-
-    /// Where its requests come from: recorded, or worked out from its frames. O(frames) where they
-    /// are worked out.
-    ///
-    /// # Errors
-    /// Those of [`ArchivedTranscript::rows`].
-    pub fn provenance(&self) -> Result<Provenance> {
-        match &self.entry.recorded {
-            Some(recorded) => Ok(recorded.clone()),
-            None => Ok(Provenance::Reconstructed { lacks: self.lacks(usize::MAX)? }),
-        }
+        Ok(Lack::of_transcript(last.iter().all(has_system), false))
     }
 
     /// The exchanges that the transcript holds, in its order: what

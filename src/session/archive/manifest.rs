@@ -7,14 +7,11 @@ use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
-    request::{Exchange, Provenance},
-    session::RequestSums,
     snapshot::{FrameSnapshot, Totals},
-    transcript::{ImportReport, RecordNote, Tally, TranscriptFormat, UnknownRecord},
-    window::ContextSize,
+    transcript::{ImportReport, RecordNote, TranscriptFormat, UnknownRecord},
 };
 
-use super::{MANIFEST, reported};
+use super::MANIFEST;
 
 const KIND: &str = "afterimage archive";
 const VERSION: u64 = 1;
@@ -32,20 +29,10 @@ pub struct TranscriptEntry {
     pub format: String,
     /// The id of what counted the tokens.
     pub tokenizer: String,
-    /// Its messages, calls and results.
-    pub tally: Tally,
-    /// Facets of type `unknown`.
-    pub unknown_records: u64,
     /// What reading the transcript said; of the records that were not understood the first.
     pub report: ImportReport,
     /// The frames that tell something of the context.
     pub(super) context_frames: u64,
-    /// What its requests come to; `None` where another tokenizer counted them.
-    pub requests: Option<RequestSums>,
-    /// Where these come from, if they were recorded.
-    pub(super) recorded: Option<Provenance>,
-    /// What is reported of its exchanges.
-    pub reported: Vec<Exchange>,
     /// How many exchanges are kept.
     pub exchanges: u64,
     /// Where the table of the frames begins.
@@ -87,10 +74,6 @@ impl TranscriptEntry {
             "inputFormat": self.input_format.name(),
             "format": self.format.as_str(),
             "tokenizer": self.tokenizer.as_str(),
-            "messages": self.tally.messages,
-            "toolCalls": self.tally.tool_calls,
-            "toolResults": self.tally.tool_results,
-            "unknownRecords": self.unknown_records,
             "sessionsSeen": self.report.sessions,
             "skipped": counts(&self.report.skipped),
         };
@@ -114,12 +97,6 @@ impl TranscriptEntry {
             object.insert("noted".to_owned(), first.into());
         }
         object.put("contextFrames", self.context_frames);
-        if let Some(sums) = &self.requests {
-            let mut sums = requests_json(sums);
-            sums.put_some("provenance", self.recorded.as_ref().map(Provenance::as_str));
-            object.insert("requests".to_owned(), sums.into());
-        }
-        object.put("reported", reported::to_json(&self.reported));
         if self.exchanges > 0 {
             object.insert("exchanges".to_owned(), self.exchanges.into());
         }
@@ -160,64 +137,13 @@ impl TranscriptEntry {
             input_format: input_format.ok_or(ManifestFault::Member("inputFormat"))?,
             format: text(value, "format")?.to_owned(),
             tokenizer: text(value, "tokenizer")?.to_owned(),
-            tally: Tally {
-                messages: number(value, "messages")?,
-                tool_calls: number(value, "toolCalls")?,
-                tool_results: number(value, "toolResults")?,
-            },
-            unknown_records: number(value, "unknownRecords")?,
             report,
             context_frames: number(value, "contextFrames")?,
-            requests: value.get("requests").map(requests_of).transpose()?,
-            recorded: value.get("requests").and_then(recorded),
-            reported: value
-                .get("reported")
-                .and_then(reported::from_json)
-                .ok_or(ManifestFault::Member("reported"))?,
             exchanges: optional(value, "exchanges")?,
             frame_table: number(value, "frameTable")?,
             sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,
         })
     }
-}
-
-fn requests_json(sums: &RequestSums) -> Object {
-    let RequestSums { requests, tokens, last, last_tools } = sums;
-    let mut json = object! {
-        "count": *requests,
-        "tokens": *tokens,
-        "frames": last.frames,
-        "replaced": last.replaced,
-        "messages": last.messages,
-        "bytes": last.bytes,
-        "systemTokens": last.system_tokens,
-        "messageTokens": last.message_tokens,
-    };
-    json.put_some("toolTokens", Some(*last_tools).filter(|tokens| *tokens > 0));
-    json
-}
-
-/// Where requests come from that were recorded.
-fn recorded(requests: &Value) -> Option<Provenance> {
-    let known = [Provenance::Sent, Provenance::Logged];
-    known.into_iter().find(|known| requests.str_at("provenance") == Some(known.as_str()))
-}
-
-fn requests_of(value: &Value) -> Result<RequestSums, ManifestFault> {
-    let last = ContextSize {
-        frames: number(value, "frames")?,
-        replaced: number(value, "replaced")?,
-        messages: number(value, "messages")?,
-        bytes: number(value, "bytes")?,
-        system_tokens: number(value, "systemTokens")?,
-        message_tokens: number(value, "messageTokens")?,
-    };
-    Ok(RequestSums {
-        requests: number(value, "count")?,
-        tokens: number(value, "tokens")?,
-        last,
-        last_tools: optional(value, "toolTokens")?,
-    })
 }
 
 impl SessionEntry {

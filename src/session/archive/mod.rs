@@ -49,7 +49,6 @@ mod frames_writer;
 mod late_sync;
 mod manifest;
 mod recount;
-mod reported;
 mod session_writer;
 mod sessions;
 mod transcript_writer;

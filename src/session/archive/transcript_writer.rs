@@ -18,10 +18,10 @@ use crate::{
     hud::Hud,
     id::Millis,
     log::create_dirs,
-    session::{ViewedFrame, Viewer, unknown_records},
+    session::{ViewedFrame, Viewer},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{Exchange, ImportReport, Provenance, Record, Tally, TranscriptFormat},
+    transcript::{Exchange, ImportReport, Record, TranscriptFormat},
     window::tells_of_context,
 };
 
@@ -52,11 +52,7 @@ pub struct TranscriptWriter<'b> {
     exchanges: Option<ExchangesWriter>,
     sessions: IndexMap<Arc<str>, SessionWriter>,
     unsaved: usize,
-    tally: Tally,
-    unknown_records: u64,
     context_frames: u64,
-    /// What counts for the viewer.
-    tokenizer: String,
     /// Whether something could not be written, so that what there is lacks it.
     is_broken: bool,
     /// Behind what writes to it.
@@ -87,10 +83,7 @@ impl<'b> TranscriptWriter<'b> {
             source,
             sessions: IndexMap::new(),
             unsaved: 0,
-            tally: Tally::default(),
-            unknown_records: 0,
             context_frames: 0,
-            tokenizer: hud.counter().id().to_owned(),
             is_broken: false,
             folder,
         })
@@ -133,8 +126,6 @@ impl<'b> TranscriptWriter<'b> {
     ) -> Result<()> {
         let ViewedFrame { session: name, mut frame, snapshot, message, .. } =
             self.viewer.view(record, rendered, now)?;
-        self.tally.add(&frame);
-        self.unknown_records += unknown_records(&frame);
         self.context_frames += u64::from(tells_of_context(&frame));
         let archived = recount::counted_by(&*self.counter, &snapshot)?;
         let captured = match &frame.rendered_snapshot {
@@ -176,12 +167,12 @@ impl<'b> TranscriptWriter<'b> {
     }
 
     /// Adds an exchange that the transcript holds. Its requests then are those of the archive, and
-    /// none is worked out from the frames. Counts the tokens of the request. O(its bodies).
+    /// none is worked out from the frames. O(its bodies).
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;
     /// [`ErrorKind::Io`]. Nothing more can be written then: [`ErrorKind::Conflict`].
-    pub fn push_exchange(&mut self, exchange: Exchange) -> Result<()> {
+    pub fn push_exchange(&mut self, exchange: &Exchange) -> Result<()> {
         self.unbroken()?;
         // It is whole again only where all of this is done.
         self.is_broken = true;
@@ -189,10 +180,9 @@ impl<'b> TranscriptWriter<'b> {
             Some(writer) => writer,
             None => ExchangesWriter::create(&self.files, self.folder.path())?,
         };
-        writer.push(&exchange)?;
+        writer.push(exchange)?;
         self.exchanges = Some(writer);
         self.is_broken = false;
-        self.viewer.exchange(exchange, Some(&*self.counter));
         Ok(())
     }
 
@@ -206,8 +196,6 @@ impl<'b> TranscriptWriter<'b> {
         self.unbroken()?;
         let frame_table = self.frames.finish()?;
         let exchanges = self.exchanges.map(ExchangesWriter::finish).transpose()?;
-        let recorded = self.viewer.provenance();
-        let recorded = Some(recorded).filter(|of| !matches!(of, Provenance::Reconstructed { .. }));
         let mut sessions = Vec::with_capacity(self.sessions.len());
         for (session, writer) in self.sessions {
             let tail = if writer.has_tail { self.viewer.tail(&session)? } else { None };
@@ -216,11 +204,6 @@ impl<'b> TranscriptWriter<'b> {
             let totals = writer.finish()?;
             sessions.push(SessionEntry { session, totals, system_from, tail });
         }
-        // What the viewer's own counter counted are no tokens of this one.
-        let is_counted = self.tokenizer == self.counter.id();
-        let is_known = is_counted || recorded.is_some();
-        let requests = is_known.then(|| self.viewer.requests());
-        let reported = self.viewer.reported().cloned().collect();
         let mut report = report.clone();
         report.unknown.truncate(1);
         report.notes.truncate(1);
@@ -230,12 +213,7 @@ impl<'b> TranscriptWriter<'b> {
             input_format,
             format,
             tokenizer: self.counter.id().to_owned(),
-            tally: self.tally,
-            unknown_records: self.unknown_records,
             context_frames: self.context_frames,
-            requests,
-            recorded,
-            reported,
             exchanges: exchanges.unwrap_or_default(),
             report,
             frame_table,

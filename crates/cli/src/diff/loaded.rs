@@ -11,7 +11,7 @@ use afterimage::{
     id::Millis,
     json::{self, Object, Value},
     request::{Exchange, Recording, Request},
-    transcript::{Holds, Transcript, TranscriptFormat},
+    transcript::{Holds, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
 };
@@ -22,11 +22,10 @@ use crate::{
     args::Input,
     failure::{Failure, Outcome, Stop},
     fitting::histories,
-    input,
+    input::{self, Source},
     json::{object, or_null},
     labels::{RecordingLabels, SessionLabels},
     lens::{Counting, Lens, Lenses, uncounted},
-    moment::moment,
     output::note,
     recorded, store,
 };
@@ -57,15 +56,17 @@ impl LoadedContext {
 
     /// The last requests of the sessions of a recording, as they were sent; none where it holds no
     /// whole requests.
-    fn last_requests(name: &str, recording: &Recording) -> afterimage::Result<Vec<Self>> {
+    fn last_requests(
+        name: impl Fn(usize) -> String,
+        recording: &Recording,
+    ) -> afterimage::Result<Vec<Self>> {
         let is_whole = |of: &&Exchange| of.unread.is_none() && of.provenance.lacks().is_empty();
         let exchanges = recording.exchanges().iter().filter(is_whole);
         let last: IndexMap<&str, usize> =
             exchanges.map(|exchange| (&*exchange.session, exchange.number)).collect();
         let labels = RecordingLabels::new(recording);
         let request = |(session, number): (&str, usize)| {
-            let name = format!("{name}@{number}");
-            Self::of_request((name, session), recording.request(number)?, &labels)
+            Self::of_request((name(number), session), recording.request(number)?, &labels)
         };
         last.into_iter().map(request).collect()
     }
@@ -85,7 +86,7 @@ impl LoadedContext {
 const WHAT: &str = "a context is what `render --as messages` or `compress --as …` prints";
 
 /// Loads both contexts.
-pub(super) fn load_both(args: &Diff, lens: &Lens) -> Outcome<(LoadedContext, LoadedContext)> {
+pub(super) fn load_both(args: &Diff) -> Outcome<(LoadedContext, LoadedContext)> {
     if input::is_stdin(&args.previous) && input::is_stdin(&args.next) {
         return Err(Failure::new("standard input can be read once, and stands for A and B").into());
     }
@@ -105,7 +106,7 @@ pub(super) fn load_both(args: &Diff, lens: &Lens) -> Outcome<(LoadedContext, Loa
             let nothing = || Failure::new("there is nothing in it").file(&file);
             return loaded.pop().ok_or_else(|| nothing().into());
         }
-        let contexts = Reading { path, args, lens, as_context }.contexts()?;
+        let contexts = Reading { path, args, as_context }.contexts()?;
         chosen(contexts, args.session.as_deref(), path)
     };
     let (mut previous, mut next) = (load(&args.previous, false)?, load(&args.next, false)?);
@@ -230,7 +231,6 @@ impl WrittenContext {
 struct Reading<'r> {
     path: &'r Path,
     args: &'r Diff,
-    lens: &'r Lens,
     /// Whether the context is asked for of a file that holds requests.
     as_context: bool,
 }
@@ -319,37 +319,29 @@ impl Reading<'_> {
         Ok(LoadedContext { name, session, exported, request: None, labels, note: None })
     }
 
-    /// The requests that a file holds, with their tools and parameters: the last of each session.
-    fn requests_of(&self, bytes: &[u8]) -> Outcome<Vec<LoadedContext>> {
-        let Ok(transcript) = Transcript::new(bytes) else { return Ok(Vec::new()) };
-        let recording = Recording::read(transcript, Arc::clone(&self.lens.counter), moment);
-        let recording = recording.map_err(|error| self.refuse(error))?;
+    /// The requests that a source holds, with their tools and parameters: the last of each session.
+    fn requests_of(&self, source: &mut Source) -> Outcome<Vec<LoadedContext>> {
+        let recording = recorded::read(source, &uncounted())?;
         let is_document = recording.format().holds() == Holds::Context;
-        let name = self.path.display().to_string();
-        if let ([only], true) = (recording.exchanges(), is_document)
-            && only.answer().is_none()
-            && only.provenance.lacks().is_empty()
-        {
-            let labels = RecordingLabels::new(&recording);
-            let request = recording.request(only.number).and_then(|request| {
-                LoadedContext::of_request((name, &only.session), request, &labels)
-            });
-            return Ok(vec![request.map_err(|error| self.refuse(error))?]);
-        }
-        // What holds an answer too is a session, whose whole context is compared.
-        if is_document || self.as_context {
+        // A document that holds an answer too is a session, whose whole context is compared.
+        let is_request = matches!(recording.exchanges(), [only] if only.answer().is_none());
+        let is_context = if is_document { !is_request } else { self.as_context };
+        if is_context {
             return Ok(Vec::new());
         }
-        let requests = LoadedContext::last_requests(&name, &recording);
-        requests.map_err(|error| self.refuse(error))
+        let name = |number: usize| {
+            let name = source.name();
+            if is_document { name } else { format!("{name}@{number}") }
+        };
+        let requests = LoadedContext::last_requests(name, &recording);
+        requests.map_err(|error| source.refuse(error))
     }
 
-    /// The contexts of a transcript, after its last frame; `None` where it is none.
+    /// The contexts of a transcript that was read whole; `None` where it is none.
     fn of_transcript(&self, bytes: &[u8]) -> Outcome<Option<Vec<LoadedContext>>> {
-        let Ok(transcript) = Transcript::new(bytes) else { return Ok(None) };
-        let requests = self.requests_of(bytes)?;
-        if !requests.is_empty() {
-            return Ok(Some(requests));
+        let open = || Source::of_bytes(self.path, bytes.to_vec());
+        if open().is_none() {
+            return Ok(None);
         }
         if self.args.branches.is_asked() {
             if input::is_stdin(self.path) {
@@ -358,49 +350,45 @@ impl Reading<'_> {
             }
             return self.of_input().map(Some);
         }
-        let format = transcript.format();
-        let mut histories: IndexMap<Arc<str>, History> = IndexMap::new();
-        for record in transcript {
-            let record = record.map_err(|error| self.refuse(error))?;
-            let history = histories.entry(record.session).or_default();
-            let now = moment(&record.frame);
-            let captured = self.lens.hud.capture(history, record.frame, now);
-            captured.map_err(|error| self.refuse(error))?;
-        }
-        let name = self.path.display().to_string();
-        let contexts = rendered(&name, format, histories, self.lens);
-        let contexts = contexts.map_err(|error| self.refuse(error))?;
+        let contexts = self.of_sources(|take| open().as_mut().map_or(Ok(()), take))?;
         Ok((!contexts.is_empty()).then_some(contexts))
     }
 
-    /// The last requests, or else the contexts, of the transcripts in an archive, of a recording, or of
-    /// a transcript that is read by branches.
+    /// The contexts of the transcripts in an archive, of a recording, or of a transcript that is read
+    /// by branches.
     fn of_input(&self) -> Outcome<Vec<LoadedContext>> {
         let branches = self.args.branches.clone();
         let input = Input { branches, ..Input::of(vec![self.path.to_owned()]) };
-        let mut lenses = Lenses::new(&self.args.rendering, Counting::Always);
-        let mut contexts = Vec::new();
-        if !self.as_context {
-            input::read(&input, true, input::InputRefusal::Ends, |source| {
-                let recording = recorded::read(source, &uncounted())?;
-                let requests = LoadedContext::last_requests(&source.name(), &recording);
-                contexts.extend(requests.map_err(|error| source.refuse(error))?);
-                Ok(())
-            })?;
+        let contexts =
+            self.of_sources(|take| input::read(&input, true, input::InputRefusal::Ends, take))?;
+        if contexts.is_empty() {
+            return Err(self.fail("expected a context, found an empty archive").hint(WHAT).into());
         }
+        Ok(contexts)
+    }
+
+    /// The last requests, or else the contexts after the last frames, of sources that can be read
+    /// twice.
+    fn of_sources(
+        &self,
+        mut each: impl FnMut(&mut dyn FnMut(&mut Source) -> Outcome) -> Outcome,
+    ) -> Outcome<Vec<LoadedContext>> {
+        let mut contexts = Vec::new();
+        each(&mut |source| {
+            contexts.extend(self.requests_of(source)?);
+            Ok(())
+        })?;
         if !contexts.is_empty() {
             return Ok(contexts);
         }
-        input::read(&input, true, input::InputRefusal::Ends, |source| {
+        let mut lenses = Lenses::new(&self.args.rendering, Counting::Always);
+        each(&mut |source| {
             let lens = lenses.of(source)?;
             let histories = histories(source, &lens)?;
             let rendered = rendered(&source.name(), source.format(), histories, &lens);
             contexts.extend(rendered.map_err(|error| source.refuse(error))?);
             Ok(())
         })?;
-        if contexts.is_empty() {
-            return Err(self.fail("expected a context, found an empty archive").hint(WHAT).into());
-        }
         Ok(contexts)
     }
 }

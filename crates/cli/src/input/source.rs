@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     cell::RefCell,
     collections::VecDeque,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Cursor},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -145,6 +145,12 @@ impl Source {
             None => transcript.join_subagents(path),
         }
         Ok(Ok(Self::of(path, transcript, bar)))
+    }
+
+    /// Takes a file that was read whole; `None` where it is no transcript.
+    pub(crate) fn of_bytes(path: &Path, bytes: Vec<u8>) -> Option<Self> {
+        let reader: Box<dyn BufRead + Send> = Box::new(Cursor::new(bytes));
+        Some(Self::folder(path, Transcript::new(reader).ok()?))
     }
 
     /// Takes a folder that is a recording.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afterimage::{
-    bill::Bill,
+    bill::{Bill, UsageSums},
     compress::Ledger,
     json::{Fields, Object, Value},
     request::Exchange,
@@ -132,9 +132,13 @@ impl Summary {
                 exchange.count_in(Some(Arc::clone(session)));
             }
         }
-        let is_listed = |of: &&Exchange| !of.is_unlisted && of.copied.is_none();
-        summary.requests = exchanges.iter().filter(is_listed).count() as u64;
-        exchanges.iter().for_each(|exchange| summary.add(exchange));
+        let own = || exchanges.iter().filter(|exchange| exchange.copied.is_none());
+        summary.requests = own().filter(|exchange| !exchange.is_unlisted).count() as u64;
+        // One that broke off reports what it was sent.
+        let is_stated = |of: &&Exchange| of.failure.is_none() || of.usage.is_some();
+        let is_whole = |of: &Exchange| of.usage.as_ref().is_some_and(Usage::is_whole);
+        summary.is_usage_partial = own().filter(is_stated).any(|of| !is_whole(of));
+        summary.add(&exchanges.iter().collect());
         summary.price(&Bill::of(prices, &exchanges));
         Ok(summary)
     }
@@ -165,41 +169,27 @@ impl Summary {
         self.is_cost_partial = bill.is_partial();
     }
 
-    fn add(&mut self, exchange: &Exchange) {
-        if let Some(copied) = &exchange.copied {
-            let from = copied.from.as_deref().map(str::to_owned);
-            let known = self.copied.iter().position(|of| of.from == from);
+    /// Takes what the exchanges report, by model and by the session that they were copied from.
+    fn add(&mut self, sums: &UsageSums) {
+        let named = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
+        for (model, sum) in sums.by_model.iter().filter(|(_, sum)| sum.with_usage > 0) {
+            let model = named(model).filter(|_| self.models.len() < MODELS);
+            let known = self.models.iter().position(|of| of.model == model);
             let at = known.unwrap_or_else(|| {
-                self.copied.push(CopiedSum { from, requests: 0, usage: Usage::default() });
-                self.copied.len() - 1
+                self.models.push(ModelUsage { model, requests: 0, usage: Usage::default() });
+                self.models.len() - 1
             });
-            if let Some(of) = self.copied.get_mut(at) {
-                of.requests += 1;
-                add(&mut of.usage, copied.usage.as_ref().unwrap_or(&Usage::default()));
+            if let Some(of) = self.models.get_mut(at) {
+                of.requests += sum.with_usage;
+                of.usage.add(&sum.tokens);
             }
-            return;
         }
-        let whole = |usage: &Usage| {
-            usage.input.is_some() && usage.output.is_some() && usage.unreadable.is_empty()
-        };
-        let is_whole = exchange.usage.as_ref().is_some_and(whole);
-        // One that broke off reports what it was sent.
-        self.is_usage_partial |=
-            !is_whole && (exchange.failure.is_none() || exchange.usage.is_some());
-        let Some(usage) = &exchange.usage else { return };
-        let is_known = |name: &&str| {
-            self.models.len() < MODELS
-                || self.models.iter().any(|of| of.model.as_deref() == Some(*name))
-        };
-        let model = exchange.model.as_deref().filter(is_known).map(str::to_owned);
-        if let Some(of) = self.models.iter_mut().find(|of| of.model == model) {
-            of.requests += 1;
-            add(&mut of.usage, usage);
-        } else {
-            let mut sum = Usage::default();
-            add(&mut sum, usage);
-            self.models.push(ModelUsage { model, requests: 1, usage: sum });
-        }
+        let copied = sums.copied.iter().map(|(from, sum)| CopiedSum {
+            from: named(from),
+            requests: sum.exchanges(),
+            usage: sum.tokens.clone(),
+        });
+        self.copied = copied.collect();
     }
 
     /// The requests whose usage was reported.
@@ -211,7 +201,7 @@ impl Summary {
     pub(super) fn usage(&self) -> Option<Usage> {
         let mut all = None;
         for of in &self.models {
-            add(all.get_or_insert_with(Usage::default), &of.usage);
+            all.get_or_insert_with(Usage::default).add(&of.usage);
         }
         all
     }
@@ -324,21 +314,4 @@ impl Summary {
 fn money(value: &Value) -> Option<Money> {
     let currency = Currency::from_name(value.str_at("currency")?)?;
     Money::from_decimal(value.str_at("amount")?, currency)
-}
-
-fn add(sum: &mut Usage, of: &Usage) {
-    let add = |sum: &mut Option<u64>, of: Option<u64>| {
-        if let Some(of) = of {
-            *sum = Some(sum.unwrap_or(0).saturating_add(of));
-        }
-    };
-    add(&mut sum.input, of.input);
-    add(&mut sum.cache_read, of.cache_read);
-    add(&mut sum.cache_write, of.cache_write);
-    add(&mut sum.cache_write_5m, of.cache_write_5m);
-    add(&mut sum.cache_write_1h, of.cache_write_1h);
-    add(&mut sum.output, of.output);
-    add(&mut sum.reasoning, of.reasoning);
-    // What exchanges cost is the session's `cost`.
-    sum.cost = None;
 }
