@@ -1,4 +1,6 @@
-use super::reports::Report;
+use std::sync::Arc;
+
+use super::{Lack, RecordedTools, reports::Report};
 use crate::{
     id::{FacetType, FrameSeq},
     transcript::Usage,
@@ -18,6 +20,10 @@ pub(crate) struct Answers {
     response: Option<String>,
     /// The index of the exchange that it answers.
     pub(super) exchange: Option<usize>,
+    /// The first frame with a system prompt.
+    pub(crate) system_from: Option<FrameSeq>,
+    /// The tools of the requests, where the transcript says them.
+    pub(crate) tools: Option<Arc<RecordedTools>>,
 }
 
 /// What a frame is to the requests of its session.
@@ -32,6 +38,16 @@ pub(crate) enum Answer {
 }
 
 impl Answers {
+    /// What requests lack that are worked out.
+    pub(crate) fn lacks(&self) -> Vec<Lack> {
+        Lack::of_transcript(self.system_from.is_some(), self.tools.is_some())
+    }
+
+    /// The tokens of the tools.
+    pub(crate) fn tool_tokens(&self) -> u64 {
+        self.tools.as_ref().map_or(0, |tools| tools.tokens)
+    }
+
     /// Takes the next frame, and what it says of its answer. What shows nothing changes nothing. A
     /// frame of an answer that `is_known` goes on with it, wherever it stands.
     pub(super) fn push(
@@ -43,6 +59,9 @@ impl Answers {
     ) -> Answer {
         if !shows {
             return Answer::None;
+        }
+        if self.system_from.is_none() && adds_system(frame) {
+            self.system_from = Some(frame.sequence);
         }
         let before = self.last_shown.replace(frame.sequence);
         if frame.source != Source::Agent {
@@ -93,7 +112,7 @@ impl Answers {
 
 /// Whether a frame holds a system prompt. An operator's item of the Responses API is none: its
 /// requests have the system prompt apart.
-pub(crate) fn adds_system(frame: &Frame) -> bool {
+fn adds_system(frame: &Frame) -> bool {
     if let Some(of) = &frame.imported
         && (of.kind.as_deref(), of.role.as_deref()) == (Some("message"), Some("developer"))
     {

@@ -40,7 +40,7 @@ mod request;
 mod strings;
 mod tools;
 
-pub(crate) use answers::{Answer, Answers, adds_system};
+pub(crate) use answers::{Answer, Answers};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
 #[cfg(feature = "rules")]

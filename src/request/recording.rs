@@ -8,8 +8,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Exchange, Lack, Provenance, RecordedTools, Reports, Request, RequestDiff, RequestTokens,
-    answers::{Answer, Answers, adds_system},
+    Exchange, RecordedTools, Reports, Request, RequestDiff, RequestTokens,
+    answers::{Answer, Answers},
     chain::Chains,
     outline::{Outlined, Outlines},
     parts::{Frames, PartKind, parts},
@@ -43,8 +43,6 @@ pub struct Recording {
     contexts: Vec<RequestContext>,
     /// What is known of the parts of recorded requests.
     outlines: Outlines,
-    /// Of each exchange the number of the one before it in its session.
-    previous: Vec<Option<usize>>,
     /// What recorded requests go on from.
     chains: Chains,
 }
@@ -55,10 +53,6 @@ struct Session {
     history: History,
     context: ContextInForce,
     answers: Answers,
-    has_system: bool,
-    tools: Option<Arc<RecordedTools>>,
-    /// The number of its last exchange.
-    last_exchange: Option<usize>,
     /// What started it, where it is a subagent's.
     started: Option<SubagentStart>,
 }
@@ -101,8 +95,8 @@ impl Recording {
     pub fn new(format: TranscriptFormat, counter: Arc<dyn TokenCounter>) -> Self {
         let hud = Hud::builder(counter).format(Arc::new(NativeFormat)).build();
         let exchanges = Reports::of(format.api());
-        let (sessions, contexts, outlines, previous, chains) = Default::default();
-        Self { hud, format, sessions, exchanges, contexts, outlines, previous, chains }
+        let (sessions, contexts, outlines, chains) = Default::default();
+        Self { hud, format, sessions, exchanges, contexts, outlines, chains }
     }
 
     /// Takes the next frame of the source. O(frame): renders and counts it.
@@ -117,7 +111,6 @@ impl Recording {
             rendering.is_some_and(|rendering| rendering.format == NativeFormat.id())
         };
         frame.rendered_snapshot = frame.rendered_snapshot.filter(is_native);
-        let api = self.format.api();
         let session = self.sessions.entry(Arc::clone(&name)).or_default();
         // A damaged event tells nothing.
         if let Ok(Some(start)) = SubagentStart::of(&frame) {
@@ -139,19 +132,12 @@ impl Recording {
         let frame = self.hud.capture(&mut session.history, frame, now)?;
         session.context.follow(&self.hud, &session.history, now)?;
         let shows = frame.rendered_snapshot.as_ref().is_some_and(|shown| !shown.is_empty());
-        session.has_system |= shows && adds_system(&frame);
-        if let Some(tools) = RecordedTools::of(&frame, api, &**self.hud.counter()) {
-            session.tools = Some(tools);
+        if let Some(tools) = RecordedTools::of(&frame, self.format.api(), &**self.hud.counter()) {
+            session.answers.tools = Some(tools);
         }
-        let of = self.exchanges.push(&name, &mut session.answers, &frame, shows);
-        let (Answer::Begins(to), Some(begun)) = (of.answer, of.exchange) else { return Ok(()) };
-        self.previous.push(session.last_exchange.replace(begun + 1));
-        let tools = session.tools.clone();
-        let lacks = Lack::of_transcript(session.has_system, tools.is_some());
-        if let Some(exchange) = self.exchanges.listed_mut().get_mut(begun) {
-            exchange.provenance = Provenance::Reconstructed { lacks };
-        }
-        let to = end.unwrap_or(to);
+        let answer = self.exchanges.push(&name, &mut session.answers, &frame, shows);
+        let Answer::Begins(to) = answer else { return Ok(()) };
+        let (to, tools) = (end.unwrap_or(to), session.answers.tools.clone());
         self.contexts.push(RequestContext { to, blocks, tools, size, has_tail });
         Ok(())
     }
@@ -159,14 +145,12 @@ impl Recording {
     /// Ends the reading. Where the source holds requests, these are the exchanges, and none is
     /// worked out. Sorts the exchanges, and is linear in their messages; bodies are read where a
     /// request names an earlier response.
-    pub fn finish(&mut self, mut recorded: Vec<Exchange>) {
+    pub fn finish(&mut self, recorded: Vec<Exchange>) {
         if recorded.is_empty() {
             return;
         }
-        recorded.sort_by_key(|exchange| exchange.line);
-        self.exchanges = Reports::recorded(recorded);
+        self.exchanges = Reports::recorded(Exchange::numbered(recorded));
         self.contexts.clear();
-        self.previous.clear();
         let recorded = self.exchanges.listed_mut();
         let mut before: HashMap<Arc<str>, usize> = HashMap::new();
         // Where an answer ends at the latest: another one begins there.
@@ -181,14 +165,13 @@ impl Recording {
         let mut failed: HashMap<Arc<str>, BodyText> = HashMap::new();
         self.chains = Chains::of(recorded);
         for (index, exchange) in recorded.iter_mut().enumerate() {
-            exchange.number = index + 1;
             let session = &exchange.session;
             exchange.is_retry = failed.get(session) == Some(&exchange.request);
             let is_failed = exchange.failure.is_some();
             let again = if is_failed { exchange.request.clone() } else { BodyText::default() };
             failed.insert(Arc::clone(session), again);
             let is_last = last_of.get(session) == Some(&exchange.line);
-            self.previous.push(before.insert(Arc::clone(session), exchange.number));
+            exchange.previous = before.insert(Arc::clone(session), exchange.number);
             exchange.last_frame = exchange.frames.iter().rev().copied().flatten().next();
             // Of a request whose messages were not repeated nothing is known.
             let is_known = exchange.last_frame.is_some() && !exchange.is_warm_up();
@@ -257,7 +240,7 @@ impl Recording {
 
     /// The request with this number, as the model saw it. One of a transcript is rendered and written
     /// in the form of the API that the source speaks, in linear time in its context. One that names an
-    /// earlier response is joined with what it goes on from ([`Provenance::Resolved`]).
+    /// earlier response is joined with what it goes on from ([`Provenance::Resolved`](super::Provenance::Resolved)).
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] where there is none with this number, and those of rendering.
@@ -355,7 +338,7 @@ impl Recording {
 
     /// The number of the request before this one in its session. O(1).
     pub fn previous(&self, number: usize) -> Option<usize> {
-        *self.previous.get(number.checked_sub(1)?)?
+        self.exchange(number)?.previous
     }
 
     /// Compares the request with this number with the one before it in its session; `None` for the

@@ -5,8 +5,7 @@ use std::{
 
 use super::answers::{Answer, Answers};
 use crate::{
-    id::FrameSeq,
-    transcript::{Api, Exchange},
+    transcript::{Api, Exchange, Provenance},
     veil::{AnswerId, CopyOf, Frame, ModelAnswer, Source},
 };
 
@@ -93,14 +92,6 @@ enum Place {
     Unlisted(usize),
 }
 
-/// What a frame is to the exchanges of a transcript.
-#[derive(Debug)]
-pub(crate) struct Reported {
-    pub(crate) answer: Answer,
-    /// The index of the exchange that it answers.
-    pub(super) exchange: Option<usize>,
-}
-
 /// What a frame says of its answer, and what is known of the response.
 struct Said {
     report: Report,
@@ -146,7 +137,7 @@ impl Reports {
         answers: &mut Answers,
         frame: &Frame,
         shows: bool,
-    ) -> Reported {
+    ) -> Answer {
         let imported = frame.imported.as_deref();
         let copied = imported.and_then(|imported| imported.copied_before.as_ref());
         if let Some(CopyOf { session: from }) = copied {
@@ -182,7 +173,17 @@ impl Reports {
         let Said { report, known, is_own } = said;
         let exchange = match answer {
             Answer::Begins(to) => {
-                answers.exchange = Some(self.begin(session, frame, &report, to));
+                let previous = answers.exchange.map(|index| index + 1);
+                let exchange = Exchange {
+                    number: self.exchanges.len() + 1,
+                    previous,
+                    provenance: Provenance::Reconstructed { lacks: answers.lacks() },
+                    time: frame.timestamp.clone(),
+                    last_frame: Some(to),
+                    ..self.reported(session, &report)
+                };
+                self.exchanges.push(exchange);
+                answers.exchange = Some(self.exchanges.len() - 1);
                 answers.exchange
             }
             _ if listed.is_some() => listed,
@@ -211,7 +212,7 @@ impl Reports {
                 }
             }
         }
-        Reported { answer, exchange }
+        answer
     }
 
     /// Those of a source that holds its exchanges.
@@ -240,23 +241,6 @@ impl Reports {
     /// All exchanges: those that are listed, and then the others.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Exchange> + Clone {
         self.exchanges.iter().chain(self.unlisted.iter().flatten())
-    }
-
-    fn begin(
-        &mut self,
-        session: &Arc<str>,
-        frame: &Frame,
-        report: &Report,
-        last_frame: FrameSeq,
-    ) -> usize {
-        let exchange = Exchange {
-            number: self.exchanges.len() + 1,
-            time: frame.timestamp.clone(),
-            last_frame: Some(last_frame),
-            ..self.reported(session, report)
-        };
-        self.exchanges.push(exchange);
-        self.exchanges.len() - 1
     }
 
     fn reported(&mut self, session: &Arc<str>, report: &Report) -> Exchange {

@@ -8,9 +8,7 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{
-        Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request, adds_system,
-    },
+    request::{Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
     transcript::{Holds, Record, TranscriptFormat},
@@ -62,10 +60,6 @@ struct Session {
     history: History,
     context: ContextInForce,
     answers: Answers,
-    /// The first frame with a system prompt.
-    system_from: Option<FrameSeq>,
-    /// The tokens of the tools, where the transcript holds them.
-    tools: Option<u64>,
 }
 
 /// A frame with what it rendered to.
@@ -161,23 +155,20 @@ impl<'h> Viewer<'h> {
         let shows = !snapshot.is_empty();
         let message = shows.then(|| usize::try_from(before.messages).unwrap_or(usize::MAX));
         session.context.push(frame.sequence, ContextSize::of(self.hud, &snapshot));
-        if shows && session.system_from.is_none() && adds_system(&frame) {
-            session.system_from = Some(frame.sequence);
+        if let Some(tools) = RecordedTools::of(&frame, self.format.api(), &**self.hud.counter()) {
+            session.answers.tools = Some(tools);
         }
-        let tools = RecordedTools::of(&frame, self.format.api(), &**self.hud.counter());
-        session.tools = tools.map(|tools| tools.tokens).or(session.tools);
         let mut changes_context = false;
         if self.may_replace {
             session.history.push(without_text(&frame, &snapshot))?;
             changes_context = session.context.follow_told(self.hud, &session.history, now)?;
         }
-        let reported = self.reports.push(&name, &mut session.answers, &frame, shows);
-        let request = match reported.answer {
+        let request = match self.reports.push(&name, &mut session.answers, &frame, shows) {
             Answer::Begins(last_frame) => {
                 self.requests += 1;
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
                 let context = before.plus(tail.unwrap_or_default());
-                let (number, tools) = (self.requests, session.tools.unwrap_or(0));
+                let (number, tools) = (self.requests, session.answers.tool_tokens());
                 self.worked_out.add(&name, number, RequestSize { context, tools });
                 Some(ViewedRequest { number, last_frame, context, tools })
             }
@@ -219,16 +210,16 @@ impl<'h> Viewer<'h> {
 
     /// What requests that are worked out from what was seen so far lack. O(sessions).
     pub fn lacks(&self) -> Vec<Lack> {
-        let has_system = self.sessions.values().all(|session| session.system_from.is_some());
-        let mut tools = self.sessions.values().map(|session| session.tools);
-        let has_tools = !self.sessions.is_empty() && tools.all(|tools| tools.is_some());
+        let mut all = self.sessions.values().map(|session| &session.answers);
+        let has_system = all.clone().all(|of| of.system_from.is_some());
+        let has_tools = !self.sessions.is_empty() && all.all(|of| of.tools.is_some());
         Lack::of_transcript(has_system, has_tools)
     }
 
     /// The first frame of a session with a system prompt.
     #[cfg(feature = "storage")]
     pub(crate) fn system_from(&self, session: &str) -> Option<FrameSeq> {
-        self.sessions.get(session)?.system_from
+        self.sessions.get(session)?.answers.system_from
     }
 
     /// Takes an exchange that the transcript holds. The requests then are those of such exchanges, and

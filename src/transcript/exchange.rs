@@ -16,6 +16,8 @@ use crate::{
 pub struct Exchange {
     /// Its number in the recording, from one; 0 where it is in no list of requests.
     pub number: usize,
+    /// The number of the one before it in its session.
+    pub previous: Option<usize>,
     /// The session that it belongs to.
     pub session: Arc<str>,
     /// Of recorded traffic, where it stands in the source: its line, or the number of the element,
@@ -189,6 +191,15 @@ impl Asked {
 }
 
 impl Exchange {
+    /// The exchanges of a source in the order of their requests, which are numbered; those that are in
+    /// no list come last. O(n log n).
+    pub fn numbered(mut exchanges: Vec<Self>) -> Vec<Self> {
+        exchanges.sort_by_key(|exchange| (exchange.is_unlisted, exchange.line));
+        let listed = exchanges.iter_mut().take_while(|exchange| !exchange.is_unlisted);
+        (1..).zip(listed).for_each(|(number, exchange)| exchange.number = number);
+        exchanges
+    }
+
     /// The same without what grows with the request: its bodies, and the frames of its messages. A
     /// list of requests holds these.
     pub(crate) fn into_head(self) -> Self {

@@ -168,20 +168,15 @@ impl<R: BufRead> Transcript<R> {
         &self.sink.report
     }
 
-    /// Keeps requests and responses too, whole, where the format holds any: [`Transcript::exchanges`]
-    /// has them once everything was read.
+    /// Keeps requests and responses too, whole, where the format holds any:
+    /// [`Transcript::take_exchanges`] has them once everything was read.
     pub fn keep_exchanges(&mut self) {
         self.sink.keep_exchanges();
     }
 
-    /// The exchanges so far, session by session, of a transcript that
+    /// The exchanges since the last call, session by session, of a transcript that
     /// [keeps](Transcript::keep_exchanges) them. Those of recorded traffic come with the last
     /// frame.
-    pub fn exchanges(&self) -> &[Exchange] {
-        self.sink.exchanges()
-    }
-
-    /// The exchanges since the last call, which are kept no more.
     pub fn take_exchanges(&mut self) -> Vec<Exchange> {
         self.sink.take_exchanges()
     }

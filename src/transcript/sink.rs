@@ -126,10 +126,6 @@ impl Sink {
         }
     }
 
-    pub(super) fn exchanges(&self) -> &[Exchange] {
-        self.exchanges.as_deref().unwrap_or_default()
-    }
-
     pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
         self.exchanges.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -931,7 +931,7 @@ mod tests {
         let mut transcript = crate::transcript::Transcript::new(input.as_bytes()).unwrap();
         transcript.keep_exchanges();
         transcript.by_ref().for_each(|record| drop(record.unwrap()));
-        let [first, second] = transcript.exchanges() else { panic!() };
+        let [first, second] = &transcript.take_exchanges()[..] else { panic!() };
         let usage = first.usage.as_ref().unwrap();
         assert_eq!((usage.input, usage.output), (Some(100), Some(10)));
         assert!(usage.cost.is_some() && first.request.contains("\"tools\""));

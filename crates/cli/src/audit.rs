@@ -5,7 +5,7 @@ pub(crate) mod args;
 use std::{io::Write, path::Path, sync::Arc};
 
 use afterimage::{
-    bill::{Bill, Prices, UsageSums},
+    bill::Prices,
     json::Object,
     replay::{AuditedName, LossAudit, NameFate},
     request::Recording,
@@ -23,7 +23,7 @@ use crate::{
     style,
     table::{Cell, Column, Table, plain},
     text::{counted, grouped, percent, printable},
-    usage,
+    usage::{self, Reported},
 };
 
 pub(crate) fn run(args: &args::Audit) -> Outcome {
@@ -62,8 +62,7 @@ struct Audited<'p> {
     name: String,
     session: Arc<str>,
     recording: Recording,
-    sums: UsageSums,
-    bill: Bill<'p>,
+    reported: Reported<'p>,
     /// How many requests paid again for what a cache had held, and for how many tokens.
     broken: (u64, u64),
 }
@@ -95,8 +94,7 @@ impl<'p> Audited<'p> {
             read = Some(Self {
                 name: source.name(),
                 session,
-                sums: recording.reported().collect(),
-                bill: Bill::of(prices, recording.reported()),
+                reported: Reported::of(recording.reported(), prices),
                 broken: (broken.all().count() as u64, lost),
                 recording,
             });
@@ -110,8 +108,8 @@ impl<'p> Audited<'p> {
         let mut json = object! {
             "file": self.name.as_str(),
             "session": &*self.session,
-            "usage": self.sums.total.to_json(),
-            "price": self.bill.to_json(),
+            "usage": self.reported.sums.total.to_json(),
+            "price": self.reported.bill.to_json(),
             "cachesLost": self.broken.0,
             "tokensLost": self.broken.1,
         };
@@ -121,11 +119,11 @@ impl<'p> Audited<'p> {
 
     /// What it cost, as people read it.
     fn cost(&self) -> String {
-        let sign = if self.bill.is_partial() { "≥ " } else { "" };
-        if self.bill.priced == 0 {
+        let sign = if self.reported.bill.is_partial() { "≥ " } else { "" };
+        if self.reported.bill.priced == 0 {
             return "–".to_owned();
         }
-        format!("{sign}{}", usage::money(self.bill.total()))
+        format!("{sign}{}", usage::money(self.reported.bill.total()))
     }
 }
 
@@ -164,7 +162,7 @@ fn bill(
         Column::text("B of A", 8),
     ]);
     table.head(out)?;
-    let (a, b) = (&without.sums.total, &with.sums.total);
+    let (a, b) = (&without.reported.sums.total, &with.reported.sums.total);
     let mut row = |name: &str, a: Option<u64>, b: Option<u64>| {
         let share = a.filter(|a| *a > 0).zip(b).map(|(a, b)| percent(b, a));
         let cells =
@@ -179,13 +177,16 @@ fn bill(
     row("output", a.output, b.output)?;
     row("  reasoning", a.reasoning, b.reasoning)?;
     let (cost_a, cost_b) = (without.cost(), with.cost());
-    let (total_a, total_b) = (without.bill.total().pico(), with.bill.total().pico());
+    let (total_a, total_b) =
+        (without.reported.bill.total().pico(), with.reported.bill.total().pico());
     let share = |part: u128, whole: u128| {
         let scaled = |pico: u128| u64::try_from(pico / 1_000_000).unwrap_or(u64::MAX);
         if scaled(whole) == 0 { String::new() } else { percent(scaled(part), scaled(whole)) }
     };
     // Of a cost that is unknown or partial there is no share.
-    let are_whole = [without, with].iter().all(|of| of.bill.priced > 0 && !of.bill.is_partial());
+    let are_whole = [without, with]
+        .iter()
+        .all(|of| of.reported.bill.priced > 0 && !of.reported.bill.is_partial());
     let of = if are_whole { share(total_b, total_a) } else { String::new() };
     let cells: Vec<Cell> = vec![plain("cost"), plain(cost_a), plain(cost_b), plain(of)];
     table.row(out, cells)?;
@@ -196,7 +197,7 @@ fn bill(
     row("  tokens", without.broken.1, with.broken.1)?;
     row("rewritten", rewritten[0], rewritten[1])?;
     for (letter, of) in [("A", without), ("B", with)] {
-        let missing = of.sums.total.without_usage;
+        let missing = of.reported.sums.total.without_usage;
         if missing > 0 {
             let requests = counted(missing, "request");
             writeln!(out, " {requests} of {letter} report no usage and are in no sum")?;

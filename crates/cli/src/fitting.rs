@@ -6,7 +6,7 @@ mod progress;
 
 use std::{collections::HashSet, ops::RangeInclusive, sync::Arc, time::Duration};
 
-pub(crate) use self::captured::{histories, overhead_of};
+pub(crate) use self::captured::{AskedModel, histories};
 use self::{captured::Captured, pins::Pins, progress::Progress};
 use crate::{
     args::{self, CompressAs, Format, Input, Rendering},
@@ -76,7 +76,7 @@ pub(crate) fn each(
         for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
             let range = range_within(selection, &captured.history);
             has_range |= range.is_some();
-            let counts = lens.counts(&name, source.format().name(), captured.model.as_deref());
+            let counts = lens.counts(&name, source.format().name(), captured.asked.name.as_deref());
             let room = match counts.room(fitting.budget, &name) {
                 Ok(room) => room,
                 Err(failure) => {
@@ -121,12 +121,12 @@ pub(crate) fn preview_each(
     input::each(&input.with_exchanges(), true, |source| {
         let lens = lenses.of(source)?;
         for (name, captured) in captured::sessions(source, &lens, &mut pins)? {
-            let Captured { mut history, model, overhead: recorded } = captured;
+            let Captured { mut history, asked } = captured;
             let Some(range) = range_within(selection, &history) else { continue };
             has_range = true;
-            let counts = lens.counts(&name, source.format().name(), model.as_deref());
+            let counts = lens.counts(&name, source.format().name(), asked.name.as_deref());
             let room = counts.room(fitting.budget, &name)?;
-            let overhead = overhead(fitting, recorded, &counts);
+            let overhead = overhead(fitting, asked.overhead, &counts);
             let now = last_moment(&history);
             let fitter = fitter.fitter(&lens, room, overhead);
             let preview = fitter.preview_range(&mut history, range, now);
@@ -301,9 +301,9 @@ impl<'a> Fitter<'a> {
         lens: &Lens,
         (room, what, range): (u64, Option<CompressAs>, Option<RangeInclusive<FrameSeq>>),
     ) -> Outcome<Session<'s>> {
-        let Captured { mut history, model, overhead: recorded } = captured;
-        let overhead = overhead(self.args, recorded, &counts);
-        let model = lens.model().map(str::to_owned).or(model);
+        let Captured { mut history, asked } = captured;
+        let overhead = overhead(self.args, asked.overhead, &counts);
+        let model = lens.model().map(str::to_owned).or(asked.name);
         let mut fitter = self.fitter(lens, room, overhead).model(model);
         if let Some(range) = range {
             fitter = fitter.range(range);

@@ -14,7 +14,6 @@ use afterimage::{
     compress::Engine,
     json::{Object, Value},
     replay::{Replay, ReplayFigures, ReplayPolicy, SummaryCalls},
-    request::{RequestOverhead, answering_model},
     tokens::Certainty,
     transcript::{Money, Record},
     veil::Frame,
@@ -32,7 +31,7 @@ use self::{
 use crate::{
     args::{Fitting, Format, Rendering},
     failure::Outcome,
-    fitting::{self, CommandInput},
+    fitting::{self, AskedModel, CommandInput},
     input::{self, Source},
     json::object,
     lens::{Counting, Counts, Lens},
@@ -199,19 +198,20 @@ impl<'a> Player<'a> {
     /// The figures of a file by each policy, and what is to be said of its contexts: each session
     /// is replayed by itself.
     fn play(&mut self, source: &mut Source) -> Outcome<FilePlayed> {
-        let (records, models, overheads) = read(source, &self.lens)?;
+        let (records, asked) = read(source, &self.lens)?;
         let client = source.format().name();
         let mut sessions: IndexMap<Arc<str>, Vec<Run>> = IndexMap::new();
         let mut budgets: IndexMap<Arc<str>, SessionBudget> = IndexMap::new();
         for record in records {
-            let model = self.lens.model().or(models.get(&record.session).map(String::as_str));
             let name = &record.session;
+            let asked = asked.get(name);
+            let answering = asked.and_then(|asked| asked.name.as_deref());
+            let model = self.lens.model().or(answering);
             let of = match budgets.entry(Arc::clone(name)) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
-                    let answering = models.get(name).map(String::as_str);
                     let counts = self.lens.counts(name, client, answering);
-                    let recorded = overheads.get(name).copied().unwrap_or_default();
+                    let recorded = asked.map_or_else(Default::default, |asked| asked.overhead);
                     let overhead = fitting::overhead(&self.args.fitting, recorded, &counts);
                     let of = SessionBudget::new(name, counts, overhead, self.budget.max_tokens)?;
                     let number = self.emitter.as_mut().map_or(0, Emitter::next_session);
@@ -347,32 +347,21 @@ fn media_tokens(frame: &Frame, model: Option<&str>) -> u64 {
     tokens.fold(0, |sum, (tokens, _)| sum.saturating_add(tokens))
 }
 
-/// The model that answered last in each session.
-type Models = HashMap<Arc<str>, String>;
-
-/// What requests of each session add to their messages, at most.
-type Overheads = HashMap<Arc<str>, RequestOverhead>;
-
-/// The frames of a source, the models of its sessions, and what their requests add.
-fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, Models, Overheads)> {
-    let (mut records, mut models) = (Vec::new(), Models::new());
-    let mut overheads = Overheads::new();
+/// The frames of a source, and what each session asks.
+fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, HashMap<Arc<str>, AskedModel>)> {
+    let mut asked: HashMap<Arc<str>, AskedModel> = HashMap::new();
+    let mut records = Vec::new();
     source.keep_exchanges();
     for record in source.by_ref() {
         let record = record?;
-        if let Some(model) = answering_model(&record.frame) {
-            models.insert(Arc::clone(&record.session), model);
-        }
+        asked.entry(Arc::clone(&record.session)).or_default().see(&record.frame);
         records.push(record);
     }
     for exchange in source.take_exchanges()? {
-        let of = overheads.entry(Arc::clone(&exchange.session)).or_default();
-        *of = of.max(fitting::overhead_of(&exchange, &*lens.counter));
-        if let Some(model) = exchange.model {
-            models.insert(exchange.session, model.to_string());
-        }
+        let of = asked.entry(Arc::clone(&exchange.session)).or_default();
+        of.take(&exchange, &*lens.counter);
     }
-    Ok((records, models, overheads))
+    Ok((records, asked))
 }
 
 /// A session that is replayed by a policy.

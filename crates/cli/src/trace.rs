@@ -14,6 +14,7 @@ use std::{
 use afterimage::{
     id::{FrameSeq, Role},
     json::Value,
+    request::Exchange,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
     text::TextRange,
@@ -202,17 +203,17 @@ impl Hits {
         Ok(out.flush_if_terminal()?)
     }
 
-    /// A place in the request with this number, which stands in no frame.
+    /// A place in the request of an exchange, which stands in no frame.
     fn found_in_request(
         &mut self,
-        (number, session): (usize, &Arc<str>),
+        exchange: &Exchange,
         hit: &RequestHit,
         out: &mut Output,
     ) -> Outcome {
         if self.is_json {
             let mut json = hit.to_json();
-            json.shift_insert(0, "request".to_owned(), (number as u64).into());
-            json.shift_insert(0, "session".to_owned(), (&**session).into());
+            json.shift_insert(0, "request".to_owned(), (exchange.number as u64).into());
+            json.shift_insert(0, "session".to_owned(), (&*exchange.session).into());
             if let Some(file) = &self.file {
                 json.shift_insert(0, "file".to_owned(), file.as_str().into());
             }
@@ -227,7 +228,7 @@ impl Hits {
                 view::rule(out, "in requests and answers, and in no frame", style::HEADING, "")?;
                 table.head(out)?;
             }
-            hit.print(&table, Some(number), out)?;
+            hit.print(&table, Some(exchange.number), out)?;
         }
         self.all += 1;
         self.in_file += 1;
@@ -307,8 +308,9 @@ impl Tracing<'_> {
                 )?;
             }
         }
-        let exchanges = pages.exchanges()?;
-        let exchanges = request::numbered(&exchanges);
+        let exchanges = Exchange::numbered(pages.exchanges()?);
+        let unlisted = exchanges.partition_point(|exchange| !exchange.is_unlisted);
+        let exchanges = exchanges.get(..unlisted).unwrap_or_default();
         for page in held {
             let sequence = Some(page.sequence.get());
             let shown = (&*page.snapshot, &page.labels);
@@ -350,11 +352,11 @@ impl Tracing<'_> {
             )
         })?;
         let Some(phrase) = self.phrase else { return Ok(()) };
-        request::search_all(&exchanges, &found, phrase, |number, exchange, hit| {
+        request::search_all(exchanges, &found, phrase, |exchange, hit| {
             if !is_wanted(&exchange.session) {
                 return Ok(());
             }
-            hits.found_in_request((number, &exchange.session), &hit, out)
+            hits.found_in_request(exchange, &hit, out)
         })
     }
 

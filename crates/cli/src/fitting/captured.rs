@@ -6,7 +6,7 @@ use afterimage::{
     request::{Request, RequestOverhead, answering_model},
     tokens::TokenCounter,
     transcript::Exchange,
-    veil::History,
+    veil::{Frame, History},
 };
 use indexmap::IndexMap;
 
@@ -17,15 +17,31 @@ use crate::{failure::Outcome, input::Source, lens::Lens, moment::moment};
 #[derive(Default)]
 pub(super) struct Captured {
     pub(super) history: History,
-    /// The model that answered last.
-    pub(super) model: Option<String>,
-    /// What its requests add to their messages, where they were recorded: the most of any.
-    pub(super) overhead: RequestOverhead,
+    pub(super) asked: AskedModel,
 }
 
-/// What a recorded request adds to its messages.
-pub(crate) fn overhead_of(exchange: &Exchange, counter: &dyn TokenCounter) -> RequestOverhead {
-    Request::recorded(exchange).overhead(counter)
+/// The model that a session asks, and what its requests add to their messages.
+#[derive(Default)]
+pub(crate) struct AskedModel {
+    /// The model that answered last.
+    pub(crate) name: Option<String>,
+    /// Where requests were recorded, the most that any of them adds.
+    pub(crate) overhead: RequestOverhead,
+}
+
+impl AskedModel {
+    /// Takes the next frame of the session.
+    pub(crate) fn see(&mut self, frame: &Frame) {
+        self.name = answering_model(frame).or_else(|| self.name.take());
+    }
+
+    /// Takes an exchange of the session, and counts what its request adds.
+    pub(crate) fn take(&mut self, exchange: &Exchange, counter: &dyn TokenCounter) {
+        self.overhead = self.overhead.max(Request::recorded(exchange).overhead(counter));
+        if let Some(model) = &exchange.model {
+            self.name = Some(model.to_string());
+        }
+    }
 }
 
 /// The sessions of a source, captured, with what is pinned in them.
@@ -40,17 +56,15 @@ pub(super) fn sessions(
         let mut record = source.sealed(record?)?;
         pins.pin(&mut record.frame);
         let of = sessions.entry(record.session).or_default();
-        of.model = answering_model(&record.frame).or_else(|| of.model.take());
+        of.asked.see(&record.frame);
         let now = moment(&record.frame);
         lens.hud
             .capture(&mut of.history, record.frame, now)
             .map_err(|error| source.refuse(error))?;
     }
     for exchange in source.take_exchanges()? {
-        let Some(of) = sessions.get_mut(&exchange.session) else { continue };
-        of.overhead = of.overhead.max(overhead_of(&exchange, &*lens.counter));
-        if let Some(model) = exchange.model {
-            of.model = Some(model.to_string());
+        if let Some(of) = sessions.get_mut(&exchange.session) {
+            of.asked.take(&exchange, &*lens.counter);
         }
     }
     Ok(sessions)

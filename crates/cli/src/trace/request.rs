@@ -160,16 +160,6 @@ fn owner(owner: Option<&Owner>) -> (String, Option<FrameSeq>, bool) {
     }
 }
 
-/// Exchanges with the numbers of their requests.
-pub(super) type Numbered<'e> = [(usize, &'e Exchange)];
-
-/// The exchanges that are listed, as `requests` numbers them.
-pub(super) fn numbered(exchanges: &[Exchange]) -> Vec<(usize, &Exchange)> {
-    let mut listed: Vec<_> = exchanges.iter().filter(|exchange| !exchange.is_unlisted).collect();
-    listed.sort_by_key(|exchange| exchange.line);
-    (1..).zip(listed).collect()
-}
-
 /// What was found in a frame.
 pub(super) struct Shown {
     pub(super) is_agents: bool,
@@ -181,10 +171,10 @@ pub(super) struct Shown {
 /// parameters, system prompts, messages that a later request has no more, in what a frame does not
 /// show of its message, and in answers. Each is named once, with the first request that holds it.
 pub(super) fn search_all(
-    listed: &Numbered<'_>,
+    listed: &[Exchange],
     shown: &BTreeMap<(Arc<str>, FrameSeq), Shown>,
     phrase: &Phrase,
-    mut found: impl FnMut(usize, &Exchange, RequestHit) -> Outcome,
+    mut found: impl FnMut(&Exchange, RequestHit) -> Outcome,
 ) -> Outcome {
     let system = |part: &RequestPart| matches!(part.kind, PartKind::System { .. });
     let slice = |exchange: &Exchange, part: &RequestPart| {
@@ -193,7 +183,7 @@ pub(super) fn search_all(
     let mut seen = HashSet::new();
     let mut read = HashSet::new();
     let mut said: HashSet<(Arc<str>, Rc<str>)> = HashSet::new();
-    let answers = listed.iter().filter_map(|(_, of)| Some((Arc::clone(&of.session), of.answer()?)));
+    let answers = listed.iter().filter_map(|of| Some((Arc::clone(&of.session), of.answer()?)));
     let answers: BTreeSet<(Arc<str>, FrameSeq)> = answers.collect();
     let is_in =
         |of: &Shown, hit: &RequestHit| of.texts.contains(phrase.found(&hit.text, hit.range));
@@ -208,13 +198,13 @@ pub(super) fn search_all(
     };
     // The frame of a system prompt is that of the last request.
     let last: HashMap<&str, &Exchange> =
-        listed.iter().map(|(_, exchange)| (&*exchange.session, *exchange)).collect();
+        listed.iter().map(|exchange| (&*exchange.session, exchange)).collect();
     for exchange in last.into_values().filter(|exchange| exchange.system_frame.is_some()) {
         let parts = Request::recorded(exchange).parts();
         let text = parts.iter().find(|part| system(part)).and_then(|part| slice(exchange, part));
         seen.extend(text.map(|(id, text)| (Arc::clone(&exchange.session), id, text)));
     }
-    for (number, exchange) in listed {
+    for exchange in listed {
         let session = &exchange.session;
         let request = Request::recorded(exchange);
         let mut is_new = |part: &RequestPart| match part.kind {
@@ -245,7 +235,7 @@ pub(super) fn search_all(
         for mut hit in hits.into_iter().filter(|hit| hit.is_recorded) {
             hit.frame = None;
             hit.label = exchange.line.map_or_else(Label::default, Label::of_line);
-            found(*number, exchange, hit)?;
+            found(exchange, hit)?;
         }
     }
     Ok(())
