@@ -49,22 +49,29 @@ pub(super) struct Before {
     turn: Option<(TurnStart, usize)>,
 }
 
-/// The attributes of the span of a request. With `before` of what that request did not have.
+/// The attributes of the span of an exchange: of one that is in no list its usage alone. With `before`
+/// of what that request did not have.
 ///
 /// # Errors
 /// Those of [`Recording::request`]; a body that is no JSON leaves out what it would say.
 pub(super) fn attributes(
     recording: &Recording,
     exchange: &Exchange,
-    conversation: &str,
+    (of_session, conversation): (&'static str, &str),
     before: Option<&mut Before>,
 ) -> Result<Attributes> {
     let mut attributes = Attributes::default();
-    let provider = provider(exchange.api, recording.format());
-    put_head(&mut attributes, provider, conversation, exchange.model.as_deref());
-    let asked = asked(recording, exchange.number, before.as_deref())?;
-    put_request(&mut attributes, asked, exchange.number, before);
-    put_response(&mut attributes, recording, exchange);
+    let own = || provider(exchange.api, recording.format());
+    let provider = if exchange.is_unlisted { of_session } else { own() };
+    attributes.put("gen_ai.operation.name", "chat");
+    attributes.put("gen_ai.provider.name", provider);
+    attributes.put("gen_ai.conversation.id", conversation);
+    attributes.put_some("gen_ai.request.model", exchange.model.as_deref());
+    if !exchange.is_unlisted {
+        let asked = asked(recording, exchange.number, before.as_deref())?;
+        put_request(&mut attributes, asked, exchange.number, before);
+        put_response(&mut attributes, recording, exchange);
+    }
     if let Some(usage) = &exchange.usage {
         put_usage(&mut attributes, usage);
     }
@@ -72,6 +79,9 @@ pub(super) fn attributes(
         let kind = reason.strip_prefix("status ").or_else(|| reason.strip_prefix("error "));
         let kind = kind.unwrap_or(reason);
         attributes.put("error.type", kind.split(": ").next().unwrap_or(kind));
+    }
+    if exchange.is_unlisted {
+        return Ok(attributes);
     }
     attributes.put("afterimage.request.number", exchange.number as u64);
     attributes.put("afterimage.request.outcome", exchange.outcome().as_str());
@@ -81,26 +91,6 @@ pub(super) fn attributes(
         attributes.put("afterimage.request.lacks", lacks);
     }
     Ok(attributes)
-}
-
-/// The attributes of the span of an exchange whose usage alone is known.
-pub(super) fn of_unlisted(reported: &Exchange, provider: &str, conversation: &str) -> Attributes {
-    let mut attributes = Attributes::default();
-    put_head(&mut attributes, provider, conversation, reported.model.as_deref());
-    if let Some(usage) = &reported.usage {
-        put_usage(&mut attributes, usage);
-    }
-    if reported.failure.is_some() {
-        attributes.put("error.type", "_OTHER");
-    }
-    attributes
-}
-
-fn put_head(attributes: &mut Attributes, provider: &str, conversation: &str, model: Option<&str>) {
-    attributes.put("gen_ai.operation.name", "chat");
-    attributes.put("gen_ai.provider.name", provider);
-    attributes.put("gen_ai.conversation.id", conversation);
-    attributes.put_some("gen_ai.request.model", model);
 }
 
 /// What is asked: a whole request, or what one has from a turn of the one before it on.

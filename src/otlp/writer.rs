@@ -174,17 +174,25 @@ impl<W: io::Write> OtlpWriter<W> {
         };
         let history = recording.history(name);
         let pairs = history.map(CallPairs::of);
-        let last = times.last().copied();
+        let after = times::after(times.last().copied());
         let mut before = (self.messages == SpanMessages::New).then(chat::Before::default);
-        for (exchange, (times, source)) in session.exchanges.iter().zip(times) {
+        let unlisted = session.unlisted.iter().map(|exchange| (exchange, after));
+        let placed = session.exchanges.iter().zip(times).chain(unlisted);
+        for (at, (exchange, (times, source))) in placed.enumerate() {
             grow(times);
             let mut attributes =
-                chat::attributes(recording, exchange, &conversation, before.as_mut())?;
+                chat::attributes(recording, exchange, (provider, &conversation), before.as_mut())?;
             self.put_time(&mut attributes, source);
-            self.report.requests += 1;
+            let (kind, number) = if exchange.is_unlisted {
+                self.report.unlisted += 1;
+                (&b"unlisted"[..], at - session.exchanges.len())
+            } else {
+                self.report.requests += 1;
+                (&b"chat"[..], exchange.number)
+            };
             self.span(Span {
                 trace: &trace,
-                id: &span_id(&[trace.as_bytes(), b"chat", &exchange.number.to_le_bytes()]),
+                id: &span_id(&[trace.as_bytes(), kind, &number.to_le_bytes()]),
                 parent: Some(&root),
                 name: name_of(exchange.model.as_deref()),
                 kind: CLIENT,
@@ -212,23 +220,6 @@ impl<W: io::Write> OtlpWriter<W> {
                 }
             }
         }
-        let (times, source) = times::after(last);
-        for (index, reported) in session.unlisted.iter().enumerate() {
-            grow(times);
-            let mut attributes = chat::of_unlisted(reported, provider, &conversation);
-            self.put_time(&mut attributes, source);
-            self.report.unlisted += 1;
-            self.span(Span {
-                trace: &trace,
-                id: &span_id(&[trace.as_bytes(), b"unlisted", &index.to_le_bytes()]),
-                parent: Some(&root),
-                name: name_of(reported.model.as_deref()),
-                kind: CLIENT,
-                times,
-                attributes,
-                failure: reported.failure.is_some().then_some("the request failed"),
-            })?;
-        }
         let mut attributes = Attributes::default();
         attributes.put("gen_ai.operation.name", "invoke_agent");
         attributes.put("gen_ai.provider.name", provider);
@@ -241,7 +232,7 @@ impl<W: io::Write> OtlpWriter<W> {
             parent: None,
             name: "invoke_agent".to_owned(),
             kind: INTERNAL,
-            times: whole.unwrap_or(times),
+            times: whole.unwrap_or(after.0),
             attributes,
             failure: None,
         })

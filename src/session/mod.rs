@@ -18,4 +18,4 @@ mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
 pub use request_sums::RequestSums;
-pub use viewer::{ViewedFrame, ViewedRequest, ViewedTail, Viewer, unknown_records};
+pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};

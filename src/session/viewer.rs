@@ -46,7 +46,6 @@ pub struct Viewer<'h> {
     /// Whether a frame may tell that others are in the context no more.
     may_replace: bool,
     sessions: IndexMap<Arc<str>, Session>,
-    requests: u64,
     worked_out: RequestTally,
     reports: Reports,
     /// The exchanges that the transcript holds, without their bodies.
@@ -74,23 +73,10 @@ pub struct ViewedFrame {
     /// The index of its message in the session's context when it comes; `None` where it shows
     /// nothing. [`ContextInForce::message_of`] knows it later.
     pub message: Option<usize>,
-    /// The request that it begins to answer.
-    pub request: Option<ViewedRequest>,
+    /// Where it begins to answer a request, what the context of that comes to, the tail included.
+    pub request: Option<ContextSize>,
     /// Whether it tells that frames left the context, or came back to it.
     pub changes_context: bool,
-}
-
-/// A request of a transcript, by its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ViewedRequest {
-    /// Its number in the source, as in a [`Recording`](crate::request::Recording).
-    pub number: u64,
-    /// The last frame that it holds.
-    pub last_frame: FrameSeq,
-    /// What its context comes to, the tail included.
-    pub context: ContextSize,
-    /// The tokens of its tools, where the transcript holds them.
-    pub tools: u64,
 }
 
 /// What the model sees after the last frame of a session.
@@ -110,18 +96,8 @@ impl<'h> Viewer<'h> {
         let keeps_facets = format.holds() == Holds::Frames;
         let may_replace = format.may_retract();
         let reports = Reports::of(format.api());
-        let (sessions, requests, worked_out, recorded) = Default::default();
-        Self {
-            hud,
-            format,
-            keeps_facets,
-            may_replace,
-            sessions,
-            requests,
-            worked_out,
-            reports,
-            recorded,
-        }
+        let (sessions, worked_out, recorded) = Default::default();
+        Self { hud, format, keeps_facets, may_replace, sessions, worked_out, reports, recorded }
     }
 
     /// Whether a frame may tell that others are in the context no more. Where none may, what a
@@ -164,13 +140,13 @@ impl<'h> Viewer<'h> {
             changes_context = session.context.follow_told(self.hud, &session.history, now)?;
         }
         let request = match self.reports.push(&name, &mut session.answers, &frame, shows) {
-            Answer::Begins(last_frame) => {
-                self.requests += 1;
+            Answer::Begins(_) => {
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
                 let context = before.plus(tail.unwrap_or_default());
-                let (number, tools) = (self.requests, session.answers.tool_tokens());
-                self.worked_out.add(&name, number, RequestSize { context, tools });
-                Some(ViewedRequest { number, last_frame, context, tools })
+                let tools = session.answers.tool_tokens();
+                let place = self.reports.listed().len() as u64;
+                self.worked_out.add(&name, place, RequestSize { context, tools });
+                Some(context)
             }
             Answer::None | Answer::GoesOn => None,
         };

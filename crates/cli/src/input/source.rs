@@ -160,7 +160,10 @@ impl Source {
     }
 
     fn of(path: &Path, transcript: Transcript<Box<dyn BufRead + Send>>, bar: ProgressBar) -> Self {
-        let (path, reader) = (path.to_owned(), Reader::Transcript(Box::new(transcript)));
+        Self::with(path.to_owned(), Reader::Transcript(Box::new(transcript)), bar)
+    }
+
+    fn with(path: PathBuf, reader: Reader, bar: ProgressBar) -> Self {
         Self {
             path,
             reader,
@@ -193,19 +196,7 @@ impl Source {
         }
         let (path, is_empty) = (PathBuf::from(&file.entry().file), rows == 0);
         let (own, reader) = (file.entry().input_format, Reader::Archived(Box::new(file), 0));
-        let source = Self {
-            path,
-            reader,
-            bar,
-            is_rendered_anew: false,
-            is_empty,
-            exchanges: Exchanges::LeftOut,
-            chosen: None,
-            is_one_of_several: false,
-            branches: Branches::Told,
-            redaction: None,
-            redacted_report: RefCell::default(),
-        };
+        let source = Self { is_empty, ..Self::with(path, reader, bar) };
         if let Some(other) = format.filter(|format| *format != own) {
             source.note(&format!("it was archived as {own}, and is not read anew as {other}"));
         }

@@ -13,7 +13,7 @@ use afterimage::{
     json::Value,
     observe::{self, Moment, Observations, Policy, Response},
     request::Lack,
-    session::{ViewedFrame, ViewedRequest, Viewer},
+    session::{ViewedFrame, Viewer},
     tokens::{Memo, TokenCounter},
     transcript::Transcript,
     veil::{Facet, OpenCalls, Source},
@@ -174,7 +174,7 @@ fn of_transcript<'o>(
             ledgers.insert(Arc::clone(&session), ledger);
         }
         let Some(ledger) = ledgers.get_mut(&session) else { continue };
-        if let Some(ViewedRequest { context, .. }) = request {
+        if let Some(context) = request {
             let without = Size { bytes: context.bytes, tokens: context.tokens() };
             let blocks = before.unwrap_or_default();
             let is_in_context = |frame: u64| {
