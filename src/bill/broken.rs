@@ -249,9 +249,7 @@ fn differs(recording: &Recording, (from, to): (usize, usize)) -> Result<Option<B
     if let Some(diff) = diff {
         return Ok(Some(BreakCause::Changed(Box::new(diff))));
     }
-    let is_recorded = |of: Option<&Exchange>| {
-        of.is_some_and(|of| of.provenance.lacks().is_empty() && of.unread.is_none())
-    };
+    let is_recorded = |of: Option<&Exchange>| of.is_some_and(Exchange::has_whole_request);
     if !(is_recorded(was) && is_recorded(is)) {
         return Ok(None);
     }

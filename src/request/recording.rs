@@ -395,10 +395,7 @@ impl Recording {
 
     /// Whether both name a model, and not the same. What a client answered itself names none.
     fn is_other_model(&self, previous: usize, next: usize) -> bool {
-        let model = |number: usize| {
-            let model = self.exchange(number)?.model.as_deref();
-            model.filter(|model| !model.starts_with('<'))
-        };
+        let model = |number: usize| self.exchange(number)?.answering_model();
         model(previous).zip(model(next)).is_some_and(|(was, is)| was != is)
     }
 

@@ -226,6 +226,16 @@ impl Exchange {
         }
     }
 
+    /// Whether its whole request was recorded: as it was sent, logged, or joined with what it names.
+    pub fn has_whole_request(&self) -> bool {
+        self.unread.is_none() && self.provenance.lacks().is_empty()
+    }
+
+    /// The model; none is what a client puts in for itself, as `<synthetic>`.
+    pub fn answering_model(&self) -> Option<&Arc<str>> {
+        self.model.as_ref().filter(|model| !model.starts_with('<'))
+    }
+
     /// The first frame of the answer; `None` where the session holds none.
     pub fn answer(&self) -> Option<FrameSeq> {
         self.answer_frames.first().copied()

@@ -351,11 +351,7 @@ impl RecentRequests {
 /// The last requests before one that were answered, whatever their session, the latest first.
 fn answered_last(recording: &Recording, number: usize) -> impl Iterator<Item = &Exchange> {
     let earlier = recording.exchanges().get(..number.saturating_sub(1)).unwrap_or_default();
-    let is_known = |exchange: &&Exchange| {
-        exchange.unread.is_none()
-            && exchange.provenance.lacks().is_empty()
-            && !exchange.failure.is_some()
-    };
+    let is_known = |of: &&Exchange| of.has_whole_request() && of.failure.is_none();
     earlier.iter().rev().filter(is_known).take(RecentRequests::KEPT / 2)
 }
 
@@ -364,7 +360,7 @@ fn answered_before(recording: &Recording, number: usize) -> Option<&Exchange> {
     let mut before = recording.previous(number);
     while let Some(number) = before {
         let exchange = recording.exchange(number)?;
-        if !exchange.failure.is_some() {
+        if exchange.failure.is_none() {
             return Some(exchange);
         }
         before = recording.previous(number);

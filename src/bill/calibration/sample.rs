@@ -83,7 +83,7 @@ pub(super) fn samples(recording: &Recording, number: usize) -> Result<(Vec<Sampl
             left_out.unreported += 1;
             continue;
         };
-        let Some(model) = model_of(exchange) else {
+        let Some(model) = exchange.answering_model() else {
             left_out.unnamed += 1;
             continue;
         };
@@ -91,7 +91,7 @@ pub(super) fn samples(recording: &Recording, number: usize) -> Result<(Vec<Sampl
         samples.push(Sample {
             session: Arc::clone(&exchange.session),
             recording: number,
-            model: model.into(),
+            model: Arc::clone(model),
             request: exchange.number as u64,
             counts,
             reported,
@@ -107,11 +107,6 @@ pub(super) fn samples(recording: &Recording, number: usize) -> Result<(Vec<Sampl
 pub(super) fn reported_input(exchange: &Exchange) -> Option<u64> {
     let usage = exchange.figures().filter(|usage| usage.iterations.is_empty())?;
     usage.input.filter(|input| *input > 0)
-}
-
-/// The model, where one is named that answers: a client that answers itself writes `<synthetic>`.
-fn model_of(exchange: &Exchange) -> Option<&str> {
-    exchange.model.as_deref().filter(|name| !name.is_empty() && !name.starts_with('<'))
 }
 
 /// What requests hold, by the count of one tokenizer.

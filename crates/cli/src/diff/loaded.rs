@@ -10,7 +10,7 @@ use afterimage::{
     hud::RenderRequest,
     id::Millis,
     json::{self, Object, Value},
-    request::{Exchange, Recording, Request},
+    request::{Recording, Request},
     transcript::{Holds, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
@@ -60,8 +60,7 @@ impl LoadedContext {
         name: impl Fn(usize) -> String,
         recording: &Recording,
     ) -> afterimage::Result<Vec<Self>> {
-        let is_whole = |of: &&Exchange| of.unread.is_none() && of.provenance.lacks().is_empty();
-        let exchanges = recording.exchanges().iter().filter(is_whole);
+        let exchanges = recording.exchanges().iter().filter(|of| of.has_whole_request());
         let last: IndexMap<&str, usize> =
             exchanges.map(|exchange| (&*exchange.session, exchange.number)).collect();
         let labels = RecordingLabels::new(recording);

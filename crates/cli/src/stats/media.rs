@@ -40,7 +40,7 @@ impl FileMedia {
     pub(super) fn sums(&self, reported: &[Exchange]) -> MediaSums {
         let mut models: HashMap<&str, &Arc<str>> = HashMap::new();
         for exchange in reported {
-            if let Some(model) = exchange.model.as_ref().filter(|model| !model.starts_with('<')) {
+            if let Some(model) = exchange.answering_model() {
                 models.insert(&exchange.session, model);
             }
         }
