@@ -266,14 +266,12 @@ impl Recording {
     /// As [`Recording::request`].
     pub fn sent(&self, number: usize) -> Result<Request> {
         let (exchange, context) = self.found(number)?;
-        match context {
-            Some(context) => self.worked_out(exchange, context, None),
-            None => {
-                let provenance = self.chains.sent_as(number.saturating_sub(1));
-                let provenance = provenance.unwrap_or(&exchange.provenance);
-                Ok(Request::of_exchange(exchange, provenance))
-            }
+        if let Some(context) = context {
+            return self.worked_out(exchange, context, None);
         }
+        let provenance = self.chains.sent_as(number.saturating_sub(1));
+        let provenance = provenance.unwrap_or(&exchange.provenance);
+        Ok(Request::of_exchange(exchange, provenance))
     }
 
     /// The exchange with this number, with what its request is made of where it was worked out.

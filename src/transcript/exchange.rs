@@ -203,8 +203,8 @@ impl Exchange {
     /// The same without what grows with the request: its bodies, and the frames of its messages. A
     /// list of requests holds these.
     pub(crate) fn into_head(self) -> Self {
-        let (request, response, frames) = Default::default();
-        Self { request, response, frames, ..self }
+        let (frames, request, response) = Default::default();
+        Self { frames, request, response, ..self }
     }
 
     /// Keeps the bodies of the interaction that it is.

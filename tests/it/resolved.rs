@@ -9,7 +9,7 @@ use afterimage::{
     id::Millis,
     json::{self, Value},
     record::{End, RecordingWriter, RequestBody, ResponseHead, Start},
-    request::{ExchangeOutcome, PartKind, Provenance, Recording},
+    request::{Exchange, ExchangeOutcome, PartKind, Provenance, Recording},
     tokens::default_counter,
     transcript::Transcript,
 };
@@ -145,7 +145,7 @@ fn a_warm_up_is_marked_and_what_follows_it_is_joined() {
         (request(Some("r2"), &["b"], "\"generate\":true,"), answer("r3", &["B"]), true),
     ];
     let recording = read(&calls);
-    let marks: Vec<bool> = recording.exchanges().iter().map(|of| of.is_warm_up()).collect();
+    let marks: Vec<bool> = recording.exchanges().iter().map(Exchange::is_warm_up).collect();
     assert_eq!(marks, [true, false, false]);
     assert!(recording.exchanges().iter().all(|of| of.outcome() == ExchangeOutcome::Answered));
     assert_eq!(said(&recording, 2), ["a"]);

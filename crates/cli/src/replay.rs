@@ -347,9 +347,12 @@ fn media_tokens(frame: &Frame, model: Option<&str>) -> u64 {
     tokens.fold(0, |sum, (tokens, _)| sum.saturating_add(tokens))
 }
 
-/// The frames of a source, and what each session asks.
-fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, HashMap<Arc<str>, AskedModel>)> {
-    let mut asked: HashMap<Arc<str>, AskedModel> = HashMap::new();
+/// What each session asks.
+type Asked = HashMap<Arc<str>, AskedModel>;
+
+/// The frames of a source, and what its sessions ask.
+fn read(source: &mut Source, lens: &Lens) -> Outcome<(Vec<Record>, Asked)> {
+    let mut asked = Asked::new();
     let mut records = Vec::new();
     source.keep_exchanges();
     for record in source.by_ref() {

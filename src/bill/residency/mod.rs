@@ -174,7 +174,7 @@ impl Residency {
             priced(exchange).map_or_else(Vec::new, |(price, usage)| price.token_rates(&usage))
         };
         let mut residency = Builder::new(recording).build(&rates)?;
-        for (price, usage) in recording.reported().filter_map(|exchange| priced(&exchange)) {
+        for (price, usage) in recording.reported().filter_map(priced) {
             let pico = price.of(&usage).and_then(|_| price.web_searches(&usage)).unwrap_or(0);
             residency.add_remainder(Remainder::ProviderTools, Share { pico, ..Share::default() });
         }
