@@ -144,10 +144,7 @@ impl Usage {
         let terms = value.get("terms").and_then(Value::as_object).into_iter().flatten();
         let terms = terms.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
         let iterations = value.get("iterations").and_then(Value::as_array);
-        let cost = value.get("cost").and_then(|cost| {
-            let currency = Currency::from_name(cost.get("currency")?.as_str()?)?;
-            Money::from_decimal(cost.get("amount")?.as_str()?, currency)
-        });
+        let cost = value.get("cost").and_then(Money::from_json);
         let mut usage = Self {
             cost,
             unreadable,
@@ -179,6 +176,27 @@ impl Usage {
             object.put("iterations", self.iterations.iter().map(Self::to_json).collect::<Value>());
         }
         object.into()
+    }
+}
+
+crate::json::serialize_through_json!(Usage);
+
+impl serde::Serialize for Money {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Value::from(*self).serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Usage {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self::from_json(&value))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Money {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let money = Self::from_json(&Value::deserialize(deserializer)?);
+        money.ok_or_else(|| serde::de::Error::custom("expected an amount of money"))
     }
 }
 

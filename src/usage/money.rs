@@ -71,6 +71,12 @@ impl Money {
         pico(text).map(|pico| Self { pico, currency })
     }
 
+    /// The wire form, read back; `None` where it is none.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let currency = Currency::from_name(value.str_at("currency")?)?;
+        Self::from_decimal(value.str_at("amount")?, currency)
+    }
+
     /// How many 10^-12 of the unit it is.
     pub const fn pico(self) -> u128 {
         self.pico

@@ -150,7 +150,7 @@ fn entry(value: Value) -> json::Result<(String, (Stamp, Known))> {
         modified: fields.u64("modified")?.unwrap_or_default(),
         files: fields.u64("files")?.unwrap_or_default(),
     };
-    let known = fields.nested("session", Summary::from_json)?;
+    let known = fields.nested("session", json::from_value::<Summary>)?;
     Ok((path, (stamp, known)))
 }
 

@@ -5,21 +5,17 @@ use std::sync::Arc;
 use afterimage::{
     bill::{Bill, UsageSums},
     compress::Ledger,
-    json::{Fields, Object, Value},
+    json::{self, Object, Value},
     request::Exchange,
     session::Viewer,
-    transcript::{Currency, Money, Usage},
+    transcript::{Money, Usage},
     veil::{Frame, Source as Speaker},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::when::written;
 use crate::{
-    copies::Copies,
-    failure::Outcome,
-    input::Source,
-    json::{object, or_null},
-    lens::Lens,
-    text::first_words,
+    copies::Copies, failure::Outcome, input::Source, lens::Lens, text::first_words,
     usage::PriceTable,
 };
 
@@ -29,7 +25,8 @@ const FIRST_WORDS: usize = 200;
 const MODELS: usize = 64;
 
 /// What a file's sessions come to, as the index keeps it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
     /// The name of the format.
     pub(super) format: String,
@@ -50,23 +47,28 @@ pub(super) struct Summary {
     /// What copies of other sessions' answers report, by the session; it counts there.
     pub(super) copied: Vec<CopiedSum>,
     /// What tells the answers that count here, or that copies of them count elsewhere.
+    #[serde(skip_serializing)]
     pub(super) answers: Vec<u64>,
     /// Those of them that count elsewhere, and where, as one number; 0 for none.
+    #[serde(skip_serializing)]
     pub(super) elsewhere: u64,
     /// Whether a request that was answered reports no usage, or not all of it.
+    #[serde(rename = "usagePartial")]
     pub(super) is_usage_partial: bool,
     /// The tokens of the requests as they are counted here, where none was reported.
+    #[serde(rename = "countedTokens")]
     pub(super) counted: Option<u64>,
     /// What the answers with a price cost; `None` where none has one.
     pub(super) cost: Option<Money>,
     /// Whether others have none.
+    #[serde(rename = "costPartial")]
     pub(super) is_cost_partial: bool,
     /// The date of the prices.
     pub(super) prices_of: String,
 }
 
 /// The usage of one model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ModelUsage {
     pub(super) model: Option<String>,
     /// The requests whose usage was reported.
@@ -75,7 +77,7 @@ pub(super) struct ModelUsage {
 }
 
 /// What was copied from one session.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct CopiedSum {
     pub(super) from: Option<String>,
     pub(super) requests: u64,
@@ -83,12 +85,13 @@ pub(super) struct CopiedSum {
 }
 
 /// Where the user's first words stand.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FirstMessage {
     line: Option<u64>,
     uuid: Option<String>,
     pub(super) text: String,
-    /// Whether a program says it in the user's place. Not written.
+    /// Whether a program says it in the user's place.
+    #[serde(skip)]
     of_program: bool,
 }
 
@@ -217,101 +220,9 @@ impl Summary {
 
     /// The members, as the index and `--json` have them.
     pub(super) fn to_json(&self) -> Object {
-        let first = self.first.as_ref().map(|first| {
-            object! {
-                "line": or_null(first.line),
-                "uuid": or_null(first.uuid.as_deref()),
-                "text": first.text.as_str(),
-            }
-        });
-        let models = self.models.iter().map(|of| {
-            object! {
-                "model": or_null(of.model.as_deref()),
-                "requests": of.requests,
-                "usage": of.usage.to_json(),
-            }
-        });
-        let copied = self.copied.iter().map(|of| {
-            object! {
-                "from": or_null(of.from.as_deref()),
-                "requests": of.requests,
-                "usage": of.usage.to_json(),
-            }
-        });
-        object! {
-            "format": self.format.as_str(),
-            "session": or_null(self.session.as_deref()),
-            "sessions": self.sessions,
-            "project": or_null(self.project.as_deref()),
-            "first": or_null(first),
-            "started": or_null(self.started),
-            "ended": or_null(self.ended),
-            "requests": self.requests,
-            "models": models.map(Value::from).collect::<Value>(),
-            "copied": copied.map(Value::from).collect::<Value>(),
-            "usagePartial": self.is_usage_partial,
-            "countedTokens": or_null(self.counted),
-            "cost": or_null(self.cost),
-            "costPartial": self.is_cost_partial,
-            "pricesOf": self.prices_of.as_str(),
+        match json::to_value(self) {
+            Ok(Value::Object(members)) => members,
+            _ => Object::new(),
         }
     }
-
-    /// Loads the members that the index has.
-    pub(super) fn from_json(value: Value) -> afterimage::json::Result<Self> {
-        let mut fields = Fields::of(value, "a session")?;
-        let first = fields.nested("first", |value| {
-            let mut fields = Fields::of(value, "a message")?;
-            Ok::<_, afterimage::json::Error>(FirstMessage {
-                line: fields.u64("line")?,
-                uuid: fields.string("uuid")?,
-                text: fields.string("text")?.unwrap_or_default(),
-                of_program: false,
-            })
-        })?;
-        let models = fields.array("models")?.unwrap_or_default().into_iter().map(|value| {
-            let mut fields = Fields::of(value, "the usage of a model")?;
-            Ok(ModelUsage {
-                model: fields.string("model")?,
-                requests: fields.u64("requests")?.unwrap_or_default(),
-                usage: Usage::from_json(&fields.take("usage").unwrap_or(Value::Null)),
-            })
-        });
-        let models = models.collect::<afterimage::json::Result<Vec<_>>>()?;
-        let copied = fields.array("copied")?.unwrap_or_default().into_iter().map(|value| {
-            let mut fields = Fields::of(value, "what was copied")?;
-            Ok(CopiedSum {
-                from: fields.string("from")?,
-                requests: fields.u64("requests")?.unwrap_or_default(),
-                usage: Usage::from_json(&fields.take("usage").unwrap_or(Value::Null)),
-            })
-        });
-        let copied = copied.collect::<afterimage::json::Result<Vec<_>>>()?;
-        let answers = fields.array("answers")?.unwrap_or_default();
-        Ok(Self {
-            format: Fields::required(fields.string("format")?, "format", "a string")?,
-            session: fields.string("session")?,
-            sessions: fields.u64("sessions")?.unwrap_or_default(),
-            project: fields.string("project")?,
-            first,
-            started: fields.i64("started")?,
-            ended: fields.i64("ended")?,
-            requests: fields.u64("requests")?.unwrap_or_default(),
-            models,
-            copied,
-            answers: answers.iter().filter_map(Value::as_u64).collect(),
-            elsewhere: fields.u64("elsewhere")?.unwrap_or_default(),
-            is_usage_partial: fields.bool("usagePartial")?.unwrap_or_default(),
-            counted: fields.u64("countedTokens")?,
-            cost: fields.take("cost").as_ref().and_then(money),
-            is_cost_partial: fields.bool("costPartial")?.unwrap_or_default(),
-            prices_of: fields.string("pricesOf")?.unwrap_or_default(),
-        })
-    }
-}
-
-/// The wire form of an amount, read back.
-fn money(value: &Value) -> Option<Money> {
-    let currency = Currency::from_name(value.str_at("currency")?)?;
-    Money::from_decimal(value.str_at("amount")?, currency)
 }
