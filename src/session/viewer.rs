@@ -6,7 +6,7 @@ use super::request_sums::{RequestSize, RequestSums, RequestTally};
 use crate::{
     Result,
     hud::{Hud, RenderRequest},
-    id::{FacetType, FrameSeq, Millis},
+    id::{FacetType, Millis},
     json::Value,
     request::{Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request},
     snapshot::FrameSnapshot,
@@ -194,7 +194,7 @@ impl<'h> Viewer<'h> {
 
     /// The first frame of a session with a system prompt.
     #[cfg(feature = "storage")]
-    pub(crate) fn system_from(&self, session: &str) -> Option<FrameSeq> {
+    pub(crate) fn system_from(&self, session: &str) -> Option<crate::id::FrameSeq> {
         self.sessions.get(session)?.answers.system_from
     }
 

@@ -226,7 +226,6 @@ impl Usage {
     }
 
     /// The figures of tokens by their names on the wire.
-    #[cfg(feature = "rules")]
     pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
         MEMBERS.into_iter().zip(self.figures()).map(|((_, name), figure)| (name, figure))
     }
