@@ -3,7 +3,7 @@
 
 /// The tags in which a client, or the user, puts what is asked.
 pub(super) const OF_USERS: &str =
-    "task instructions issue pr_description problem_statement goal requirements";
+    "task instructions issue pr_description problem_statement goal requirements rules question";
 
 /// Those in which clients put all that the user says: beside words of the user they hold material.
 pub(super) const OF_CLIENTS: &str =
@@ -147,3 +147,10 @@ pub(super) const SCOPES: &str = "in for to on when inside within bei";
 pub(super) const PASTED: &str = "text pasted file wiki content contents quote readme email e-mail mail message \
     comment reply response excerpt snippet transcript traceback diff patch log logs page article \
     document docs below review";
+
+/// What an order begins with. Inside of a sentence it is a text that is named: `call it Never push`.
+pub(super) const ORDERS: [&str; 9] =
+    ["You", "Always", "Never", "Forget", "Ignore", "Don't", "Do", "Only", "From"];
+
+/// Behind these a word in capitals is one that stands out.
+pub(super) const JOINING: &str = "please and but so then or also must should";

@@ -4,7 +4,13 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::{
-    excerpt::LEFT_OUT, message_scan::Scan, quotations::quotations, rule, sentence::sentences,
+    excerpt::LEFT_OUT,
+    line_kind::has,
+    material_words::{JOINING, ORDERS},
+    message_scan::Scan,
+    quotations::quotations,
+    rule,
+    sentence::sentences,
 };
 
 /// A user's message, told apart.
@@ -71,7 +77,29 @@ impl<'t> OwnWords<'t> {
         let is_prose = line.starts_with(char::is_alphabetic);
         let line = if is_prose { line.lines().next().unwrap_or_default().len() } else { 0 };
         let end = doubt.into_iter().chain(first).fold(begins + line, usize::min);
-        Self { text, material: found, certain: from..end }
+        let mut this = Self { text, material: found, certain: from..end };
+        if !this.is_alone(from) {
+            this.certain.end = from;
+        }
+        this
+    }
+
+    /// Whether the user's words from a place on are one part, which asks nothing: another part may say
+    /// whose text the first is.
+    fn is_alone(&self, from: usize) -> bool {
+        let outside = self.between(&[Kind::Quote, Kind::Paste]);
+        let outside = outside.map(|(part, _)| self.part(part.start.max(from)..part.end));
+        let lines = outside.flat_map(|part| part.trim().lines().chain([""])).map(str::trim);
+        let mut parts = 0;
+        let mut is_blank = true;
+        for line in lines {
+            parts += usize::from(is_blank && !line.is_empty());
+            is_blank = line.is_empty();
+            if ["?", "？", " — ", " -- "].iter().any(|mark| line.contains(mark)) {
+                return false;
+            }
+        }
+        parts < 2 && !self.text.lines().any(|line| line.starts_with("-- ") || line.starts_with('^'))
     }
 
     /// A text that is all of one speaker.
@@ -181,7 +209,12 @@ impl<'t> OwnWords<'t> {
                 at = of.range.end.min(end);
             }
         }
-        let own = if at == start { text.into() } else { (own + self.part(at..end)).into() };
+        let own: Cow<'t, str> =
+            if at == start { text.into() } else { (own + self.part(at..end)).into() };
+        let own = match named_text(&own) {
+            Some(at) => (own.get(..at).unwrap_or_default().to_owned() + "…").into(),
+            None => own,
+        };
         let is_labelled = || text.split_once(": ").is_some_and(|(label, _)| !label.contains(','));
         let is_inside = self.certain.start <= start && end <= self.certain.end;
         Said { text, own, is_certain: is_inside && !is_labelled() }
@@ -202,6 +235,20 @@ impl<'t> OwnWords<'t> {
         let close = if part.ends_with('\n') { close.trim_start() } else { close };
         format!("{open}{part}{close}")
     }
+}
+
+/// Where the text begins that a sentence names without marks of a quotation: `the title is You may
+/// push`. It tells nobody anything.
+fn named_text(sentence: &str) -> Option<usize> {
+    let mut before = "";
+    sentence.split_whitespace().enumerate().find_map(|(place, word)| {
+        let is_inside = place > 1
+            && before.ends_with(char::is_alphanumeric)
+            && !has(JOINING, &before.to_lowercase());
+        before = word;
+        let is_begin = is_inside && ORDERS.contains(&word);
+        is_begin.then(|| word.as_ptr() as usize - sentence.as_ptr() as usize)
+    })
 }
 
 #[cfg(test)]
