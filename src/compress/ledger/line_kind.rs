@@ -139,6 +139,47 @@ pub(super) fn columns(line: &str) -> Option<(char, usize)> {
     }
 }
 
+/// What a line of a listing begins with, by which the next line is one too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin<'l> {
+    /// `✓ sinks (3 ms)`
+    Sign(char),
+    /// `3f2a9c1 Mend the crane`
+    Hash,
+    /// `TIDE-412: Mend the crane`
+    Ticket,
+    /// `remote: Mend the crane`; of a dialogue the names differ.
+    Label(&'l str),
+}
+
+/// What a line begins with where it may be one of a listing, or of a dialogue.
+pub(super) fn begin(line: &str) -> Option<Begin<'_>> {
+    let first = line.split_once(' ')?.0;
+    let mut chars = first.chars();
+    if let (Some(sign), None) = (chars.next(), chars.next()) {
+        let is_sign = !sign.is_ascii() && !sign.is_alphanumeric() && !"•–—·".contains(sign);
+        return is_sign.then_some(Begin::Sign(sign));
+    }
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    if first.len() > 6
+        && first.bytes().all(|of| of.is_ascii_hexdigit())
+        && first.bytes().any(is_digit)
+    {
+        return Some(Begin::Hash);
+    }
+    let name = first.strip_suffix([':', '：'])?;
+    if let Some((key, number)) = name.split_once('-')
+        && key.len() > 1
+        && key.bytes().all(|byte| byte.is_ascii_uppercase())
+        && number.bytes().all(is_digit)
+    {
+        return Some(Begin::Ticket);
+    }
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || "[]_.-".contains(c));
+    let lower = name.to_lowercase();
+    (is_name && !has(WANTED, &lower) && !has(ASKING, &lower)).then_some(Begin::Label(name))
+}
+
 /// Whether a line is a key of YAML whose text, or whose keys, are set in below it.
 pub(super) fn is_block_of_yaml(line: &str, next: &str) -> bool {
     let is_key = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);

@@ -17,7 +17,7 @@ pub(super) const REQUESTS: [&str; 1] = ["## My request for Codex:"];
 
 /// What begins and ends several lines that are not the user's. Without an end all that follows is of
 /// somebody else.
-pub(super) const BLOCKS: [(&str, &str); 27] = [
+pub(super) const BLOCKS: [(&str, &str); 34] = [
     ("```", "```"),
     ("~~~", "~~~"),
     ("\"\"\"", "\"\"\""),
@@ -45,6 +45,13 @@ pub(super) const BLOCKS: [(&str, &str); 27] = [
     ("[Attachment", ""),
     ("-----8<", ""),
     ("thread '", ""),
+    ("-- 8<", ">8"),
+    ("#+BEGIN", "#+END"),
+    ("BEGIN ", "END "),
+    ("[TOOL", "[/TOOL"),
+    ("[Pasted text", ""),
+    (".. ", ""),
+    ("Web search results", ""),
 ];
 
 /// What the lines at the head of a mail begin with: two of them make one.

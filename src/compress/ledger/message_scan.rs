@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::{
     correction::{correction, says_instead},
     line_kind::{
-        columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged, is_mail_head,
-        is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead, points_below, report,
+        Begin, begin, columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged,
+        is_mail_head, is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead,
+        points_below, report,
     },
     material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
     own_words::{Kind, Material},
@@ -112,6 +113,18 @@ impl<'t> Scan<'t> {
             && self.text.get(..start).unwrap_or_default().trim().is_empty()
         {
             self.take(Kind::Paste, self.end, "---\n", "");
+            return true;
+        }
+        let kind = match (begin(plain), begin(next.trim())) {
+            (Some(Begin::Label(name)), Some(Begin::Label(other))) if name != other => {
+                Some(Kind::Sentences)
+            }
+            (Some(of), Some(other)) if of == other => Some(Kind::Paste),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            self.take(kind, paragraph_end(self.text, self.at), "> ", "");
+            self.doubt.get_or_insert(self.at);
             return true;
         }
         let is_of_block = is_block_of_yaml(plain, next) || is_subtitle(plain);
