@@ -300,10 +300,8 @@ pub(super) fn may_lead(line: &str, next: &str) -> bool {
     let lower = line.to_lowercase();
     let words = words(&lower);
     let first = words.first().copied().unwrap_or_default();
-    let is_wanted = |word: &str| match word.is_ascii() {
-        true => words.contains(&word),
-        false => lower.contains(word),
-    };
+    let is_wanted =
+        |word: &str| if word.is_ascii() { words.contains(&word) } else { lower.contains(word) };
     let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
     let is_item = next.trim_start().starts_with(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
     let is_name = words.len() > 1 || !line.is_ascii();

@@ -149,7 +149,7 @@ impl<'t> OwnWords<'t> {
         let is_blank = |range: Range<usize>| self.part(range).trim().is_empty();
         let start = tags()
             .fold(0, |at, of| if is_blank(at..of.range.start) { at.max(of.range.end) } else { at });
-        let last = tags().last().filter(|of| is_blank(of.range.end..self.text.len()));
+        let last = tags().next_back().filter(|of| is_blank(of.range.end..self.text.len()));
         let end = last.map_or(self.text.len(), |of| of.range.start.max(start));
         let inside = self.part(start..end).trim();
         if inside.is_empty() { self.text } else { inside }
