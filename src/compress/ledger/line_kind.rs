@@ -3,14 +3,11 @@
 
 use std::ops::Range;
 
-use super::{
-    material_words::{
-        ACCORDING, ARTICLES, ASKING, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
-        PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
-        WANTED,
-    },
-    rule,
-    sentence::words,
+use super::{rule, sentence::words};
+use crate::text::words::material::{
+    ACCORDING, ACTING, ARTICLES, ASKING, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
+    PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
+    WANTED,
 };
 
 /// A longer line leads to nothing.
@@ -23,9 +20,8 @@ const LONGEST_NAME: usize = 60;
 const LONGEST_REPORT: usize = 8_000;
 
 /// Whether a list of words has this one.
-pub(super) fn has(list: &str, word: &str) -> bool {
-    // Most words are in no list: to find that out first is many times as fast.
-    !word.is_empty() && list.contains(word) && list.split_whitespace().any(|of| of == word)
+pub(super) fn has(list: &[&str], word: &str) -> bool {
+    list.contains(&word)
 }
 
 /// Whether a line reads like JSON, or sets a value.
@@ -50,7 +46,7 @@ pub(super) fn is_logged(line: &str) -> bool {
         let parts: Vec<&str> = word.split(['-', ':', '/', 'T']).collect();
         let is_in_brackets = parts.len() > 1 && line.starts_with('[');
         let is_long = parts.len() > 2 || is_in_brackets;
-        has(LEVELS, word) || is_long && parts.iter().take(3).all(|part| is_digits(part))
+        has(&LEVELS, word) || is_long && parts.iter().take(3).all(|part| is_digits(part))
     };
     let first = line.split_whitespace().next().unwrap_or_default();
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -70,7 +66,7 @@ pub(super) fn is_logged(line: &str) -> bool {
     let last = label.rsplit(' ').next().unwrap_or_default();
     let last = last.trim_matches(['[', ']']);
     ["error", "exception", "warning", "err!", "failed"].iter().any(|end| last.ends_with(end))
-        || !label.contains(' ') && (has(LABELS, last) || label.contains(['/', '.']))
+        || !label.contains(' ') && (has(&LABELS, last) || label.contains(['/', '.']))
 }
 
 /// Whether a line is the name and the time that a chat shows above what somebody wrote:
@@ -87,7 +83,7 @@ pub(super) fn is_chat_head(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_ago = line.ends_with(" ago")
         && line.len() < LONGEST_LEAD
-        && words.nth(1).is_some_and(|verb| has("commented replied wrote posted reviewed", verb));
+        && words.nth(1).is_some_and(|verb| has(&ACTING, verb));
     if is_ago || line.starts_with('@') && line.contains(" · ") {
         return true;
     }
@@ -99,7 +95,7 @@ pub(super) fn is_chat_head(line: &str) -> bool {
 /// Whether a line is one of the head of a mail.
 pub(super) fn is_mail_head(line: &str) -> bool {
     let Some((label, said)) = line.split_once([':', '：']) else { return false };
-    has(MAIL, &label.trim().to_lowercase()) && !said.trim().is_empty()
+    has(&MAIL, &label.trim().to_lowercase()) && !said.trim().is_empty()
 }
 
 /// Whether a line is what a terminal shows before a command, and the command.
@@ -177,7 +173,7 @@ pub(super) fn begin(line: &str) -> Option<Begin<'_>> {
     }
     let is_name = name.chars().all(|c| c.is_alphanumeric() || "[]_.-".contains(c));
     let lower = name.to_lowercase();
-    (is_name && !has(WANTED, &lower) && !has(ASKING, &lower)).then_some(Begin::Label(name))
+    (is_name && !has(&WANTED, &lower) && !has(&ASKING, &lower)).then_some(Begin::Label(name))
 }
 
 /// Whether a line is a key of YAML whose text, or whose keys, are set in below it.
@@ -243,14 +239,14 @@ pub(super) fn report(line: &str) -> Option<Range<usize>> {
         let word = line.get(at..end).unwrap_or_default().to_lowercase();
         let after = line.get(end..).unwrap_or_default();
         let has_colon = after.trim_start().starts_with([':', '：']);
-        let is_said = has(SPEECH, &word);
-        let is_shown = has_colon
-            && (has(SHOWING, &word) || UNSPACED.split(' ').any(|verb| word.ends_with(verb)));
-        let is_plural = has(PLURALS, &word) && has(ARTICLES, &last[0]);
+        let is_said = has(&SPEECH, &word);
+        let is_shown =
+            has_colon && (has(&SHOWING, &word) || UNSPACED.iter().any(|verb| word.ends_with(verb)));
+        let is_plural = has(&PLURALS, &word) && has(&ARTICLES, &last[0]);
         // What the user said, and what somebody may say, is the user's: `fix what Bob says`.
-        let is_own = last.iter().any(|of| has(SELVES, of) || of == "what")
-            || word != "told" && has(PASSIVE, &last[1]);
-        if is_shown || (is_said || is_plural) && !is_own && (has_colon || !has(CONDITIONS, &first))
+        let is_own = last.iter().any(|of| has(&SELVES, of) || of == "what")
+            || word != "told" && has(&PASSIVE, &last[1]);
+        if is_shown || (is_said || is_plural) && !is_own && (has_colon || !has(&CONDITIONS, &first))
         {
             return Some(end..if has_colon { line.len() } else { end_from(end) });
         }
@@ -280,14 +276,14 @@ pub(super) fn leads_to_paste(line: &str) -> bool {
     }
     let lower = line.rsplit(". ").next().unwrap_or(line).to_lowercase();
     let words = words(&lower);
-    let speaks_of = |list: &str| words.iter().any(|word| has(list, word));
+    let speaks_of = |list: &[&str]| words.iter().any(|word| has(list, word));
     let last = words.last().copied().unwrap_or_default();
-    let is_noun = words.len() == 1 || speaks_of(ARTICLES);
-    let is_pasted = is_noun && (has(PASTED, last) || has(LABELS, last));
-    let points = line.ends_with([':', '：']) && speaks_of(POINTING) && speaks_of(HANDLING);
-    let is_scope = words.first().is_some_and(|first| has(SCOPES, first));
+    let is_noun = words.len() == 1 || speaks_of(&ARTICLES);
+    let is_pasted = is_noun && (has(&PASTED, last) || has(&LABELS, last));
+    let points = line.ends_with([':', '：']) && speaks_of(&POINTING) && speaks_of(&HANDLING);
+    let is_scope = words.first().is_some_and(|first| has(&SCOPES, first));
     let presents = PRESENTING.iter().any(|start| lower.starts_with(start));
-    !speaks_of(WANTED) && !is_scope && (is_pasted || points || presents)
+    !speaks_of(&WANTED) && !is_scope && (is_pasted || points || presents)
 }
 
 /// Whether what stands below a line may be somebody else's, though no word of it says so: `The wiki
@@ -305,10 +301,10 @@ pub(super) fn may_lead(line: &str, next: &str) -> bool {
     let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
     let is_item = next.trim_start().starts_with(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
     let is_name = words.len() > 1 || !line.is_ascii();
-    let is_weak = has(ARTICLES, first) || is_file || is_name && !is_item;
+    let is_weak = has(&ARTICLES, first) || is_file || is_name && !is_item;
     is_weak
-        && !WANTED.split_whitespace().any(is_wanted)
-        && !has(SCOPES, first)
-        && !has(ASKING, first)
+        && !WANTED.into_iter().any(is_wanted)
+        && !has(&SCOPES, first)
+        && !has(&ASKING, first)
         && !rule::is_rule(line)
 }

@@ -9,11 +9,50 @@ use super::{
         is_mail_head, is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead,
         points_below, report,
     },
-    material_words::{BLOCKS, COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS},
     own_words::{Kind, Material},
     quotations::is_mark,
     rule,
 };
+use crate::text::words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS};
+
+/// What begins and ends several lines that are not the user's. Without an end all that follows is of
+/// somebody else.
+const BLOCKS: [(&str, &str); 34] = [
+    ("```", "```"),
+    ("~~~", "~~~"),
+    ("\"\"\"", "\"\"\""),
+    ("'''", "'''"),
+    (":::", ":::"),
+    ("/*", "*/"),
+    ("<!--", "-->"),
+    ("{-", "-}"),
+    ("[quote", "[/quote]"),
+    ("\\begin{", "\\end{"),
+    ("-----BEGIN", "-----END"),
+    ("--- Content", "--- End"),
+    ("<<<<<<<", ">>>>>>>"),
+    ("-----Original", ""),
+    ("---------- Forwarded", ""),
+    ("Begin forwarded message", ""),
+    ("Traceback (most recent", ""),
+    ("diff --git", ""),
+    ("HTTP/1", ""),
+    ("BEGIN:", "END:"),
+    ("< HTTP/", ""),
+    ("<|", ""),
+    ("[INST]", ""),
+    ("[SYSTEM", ""),
+    ("[Attachment", ""),
+    ("-----8<", ""),
+    ("thread '", ""),
+    ("-- 8<", ">8"),
+    ("#+BEGIN", "#+END"),
+    ("BEGIN ", "END "),
+    ("[TOOL", "[/TOOL"),
+    ("[Pasted text", ""),
+    (".. ", ""),
+    ("Web search results", ""),
+];
 
 /// After so much material, tags inside of lines are looked at no more.
 const MOST_TAGS: usize = 500;
@@ -193,13 +232,14 @@ impl<'t> Scan<'t> {
     fn takes_line(&mut self, line: &'t str, is_patch: bool) -> bool {
         let (end, plain) = (self.at + line.len(), line.trim());
         let item = plain.trim_start_matches(['-', '*', '•', ' ']);
-        let begins =
-            |of: &str, list: &'static str| { list.split(' ') }.find(|mark| of.starts_with(mark));
-        if let Some(mark) = begins(item, QUOTES) {
+        let begins = |of: &str, list: &[&'static str]| {
+            list.iter().copied().find(|mark| of.starts_with(mark))
+        };
+        if let Some(mark) = begins(item, &QUOTES) {
             self.take(Kind::Quote, end, format!("{mark} "), "");
             // A quotation goes on in the next line, without its mark too.
             let goes_on =
-                |line: &&str| !line.trim().is_empty() && begins(line.trim(), QUOTES).is_none();
+                |line: &&str| !line.trim().is_empty() && begins(line.trim(), &QUOTES).is_none();
             while let Some(line) = self.line().filter(goes_on) {
                 self.take(Kind::Quote, self.at + line.len(), format!("{mark} "), "");
             }
@@ -209,7 +249,7 @@ impl<'t> Scan<'t> {
             self.take(Kind::Quote, self.end, format!("{plain}\n"), "");
             return true;
         }
-        let mark = match begins(plain, COMMENTS) {
+        let mark = match begins(plain, &COMMENTS) {
             // `$5 a run`, `%3`, `--force`
             Some("$" | "%") if !plain.get(1..).is_some_and(|rest| rest.starts_with(' ')) => {
                 return false;
@@ -320,8 +360,8 @@ impl<'t> Scan<'t> {
         let (name, end) = tag_at(self.text, at)?;
         let lower = name.to_ascii_lowercase();
         let is_end = self.text.get(at..).is_some_and(|tag| tag.starts_with("</"));
-        let is_of_client = has(OF_CLIENTS, &lower) && (!self.has_prose || is_end);
-        (has(OF_USERS, &lower) || is_of_client).then_some((name, at + end))
+        let is_of_client = has(&OF_CLIENTS, &lower) && (!self.has_prose || is_end);
+        (has(&OF_USERS, &lower) || is_of_client).then_some((name, at + end))
     }
 
     /// The name of the tag at a place, where it is none for the user's words, and where what is in
@@ -329,7 +369,7 @@ impl<'t> Scan<'t> {
     fn foreign_tag(&self, at: usize) -> Option<(&'t str, usize)> {
         let (name, end) = tag_at(self.text, at)?;
         let text = self.text.get(at..)?;
-        let is_formatting = has(FORMATTING, &name.to_ascii_lowercase());
+        let is_formatting = has(&FORMATTING, &name.to_ascii_lowercase());
         if text.starts_with("</") || is_formatting || self.users_tag(at).is_some() {
             return None;
         }

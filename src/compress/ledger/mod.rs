@@ -25,7 +25,6 @@ mod happened;
 mod json_row;
 mod left_out;
 mod line_kind;
-mod material_words;
 mod message_scan;
 mod obstacle;
 mod open_call;

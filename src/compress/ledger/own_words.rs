@@ -4,14 +4,10 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::{
-    excerpt::LEFT_OUT,
-    line_kind::has,
-    material_words::{JOINING, ORDERS},
-    message_scan::Scan,
-    quotations::quotations,
-    rule,
+    excerpt::LEFT_OUT, line_kind::has, message_scan::Scan, quotations::quotations, rule,
     sentence::sentences,
 };
+use crate::text::words::material::{JOINING, ORDERS};
 
 /// A user's message, told apart.
 pub(crate) struct OwnWords<'t> {
@@ -244,7 +240,7 @@ fn named_text(sentence: &str) -> Option<usize> {
     sentence.split_whitespace().enumerate().find_map(|(place, word)| {
         let is_inside = place > 1
             && before.ends_with(char::is_alphanumeric)
-            && !has(JOINING, &before.to_lowercase());
+            && !has(&JOINING, &before.to_lowercase());
         before = word;
         let is_begin = is_inside && ORDERS.contains(&word);
         is_begin.then(|| word.as_ptr() as usize - sentence.as_ptr() as usize)

@@ -1,6 +1,7 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
-use super::{line_kind::has, material_words::OF_USERS};
+use super::line_kind::has;
+use crate::text::words::material::OF_USERS;
 use crate::text::{
     quote::HEADS,
     words::speaker::{BEGINNINGS, OF_PROGRAMS},
@@ -35,7 +36,7 @@ pub(crate) fn is_of_program(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name = rest.split(|c: char| !is_name(c)).next().unwrap_or_default().to_ascii_lowercase();
     let ends = rest.get(name.len()..).is_some_and(|rest| rest.starts_with(['>', ' ']));
-    if !ends || has(OF_USERS, &name) || !OF_PROGRAMS.iter().any(|part| name.contains(part)) {
+    if !ends || has(&OF_USERS, &name) || !OF_PROGRAMS.iter().any(|part| name.contains(part)) {
         return false;
     }
     // People write this tag too, and speak behind it.
