@@ -10,8 +10,9 @@ use std::{
 use super::{
     Redactor,
     log_lists::{GatheredReplacements, is_log_list, is_of_log_probabilities},
-    redactor::{Replacement, STEP, replaced, short_name},
+    redactor::{Replacement, replaced},
     stream::StreamForm,
+    values::{STEP, short_name},
 };
 use crate::json::{self, Value};
 

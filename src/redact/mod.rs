@@ -28,12 +28,14 @@ mod expression;
 mod frames;
 mod json_text;
 mod log_lists;
+mod matching;
 mod pieces;
 mod redactor;
 mod report;
 mod rules;
 mod stream;
 mod structure;
+mod values;
 mod view;
 
 pub use redactor::Redactor;

@@ -1,0 +1,184 @@
+//! Where rules find secrets in a text.
+
+use std::ops::Range;
+
+use regex_automata::{Anchored, Input};
+
+use super::{
+    redactor::{MARK, Replacement},
+    rules::{RedactionRules, Rule, Subset, is_of_name, plain_name},
+    structure::Structure,
+    view::View,
+};
+
+impl RedactionRules {
+    /// The first rule by which what a member or a column of this name holds is a secret.
+    pub(super) fn named(&self, name: &str, held: &str) -> Option<usize> {
+        let plain = plain_name(name);
+        let is_secret = |rule: &Rule| rule.is_named(name, &plain) && rule.is_value(held, true);
+        self.rules.iter().position(is_secret)
+    }
+
+    /// The secrets that rules find in a text, in order, each with its rule. They do not overlap.
+    pub(super) fn matches(&self, view: &View<'_>) -> Vec<(Range<usize>, usize)> {
+        let is_asked = |set: &&Subset| {
+            set.keywords.as_ref().is_none_or(|keywords| keywords.is_match(&*view.text))
+        };
+        let sets = self.sets.iter().filter(is_asked);
+        apart(sets.flat_map(|set| self.matches_of(view, set)).collect())
+    }
+
+    /// The runs of base64 that stand for a text with a token or a private key, each with its rule.
+    pub(super) fn encoded(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let held = self.reading.encoded(text).into_iter().filter_map(|(range, held)| {
+            let view = View::of(&held);
+            let mut found = self.sets.iter().flat_map(|set| self.matches_of(&view, set));
+            let is_of_issuer =
+                |rule: &Rule| rule.is_token || matches!(rule.structure, Some(Structure::KeyBegin));
+            let first = found.find(|(_, rule)| self.rules.get(*rule).is_some_and(is_of_issuer));
+            Some((range, first?.1))
+        });
+        held.collect()
+    }
+
+    /// The tokens that the end of a line cuts in two; `whole` was found in the lines by themselves.
+    pub(super) fn wrapped(
+        &self,
+        view: &View<'_>,
+        whole: &[Range<usize>],
+    ) -> Vec<(Range<usize>, usize)> {
+        let sets = self.sets.iter().filter(|set| set.is_of_tokens);
+        let mut found = apart(sets.flat_map(|set| self.matches_of(view, set)).collect());
+        found.retain(|(of, _)| {
+            let there = view.range(of.clone());
+            let mut inside = whole.iter().filter(|of| of.start < there.end && there.start < of.end);
+            let goes_on = |first: &Range<usize>| {
+                // What follows a whole token is a part of it where it is no word.
+                let tail = view.text.get(of.start + first.len()..of.end).unwrap_or_default();
+                first.start == there.start && first.end < there.end && is_mixed(tail)
+            };
+            let is_first = inside.next().is_none_or(goes_on);
+            there.len() > of.len() && is_first && inside.next().is_none()
+        });
+        found
+    }
+
+    /// Those of rules that look at how strings of JSON stand beside each other.
+    pub(super) fn written_matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        apart(self.matches_of(&View::of(text), &self.written))
+    }
+
+    fn matches_of(&self, view: &View<'_>, set: &Subset) -> Vec<(Range<usize>, usize)> {
+        let mut found = Vec::new();
+        // What stands behind a secret is looked at as if it began there: a placeholder will.
+        let (mut begin, mut from) = (0, 0);
+        while let Some(rest) = view.text.get(begin..).filter(|rest| from <= rest.len()) {
+            let Some(whole) = set.regex.search(&Input::new(rest).range(from..)) else { break };
+            // What is no secret by one rule may be one by another.
+            let numbers = set.numbers.get(whole.pattern().as_usize()..).unwrap_or_default();
+            let mut matches = numbers.iter().filter_map(|number| {
+                let rule = self.rules.get(*number)?;
+                let regex = &rule.expression.regex;
+                let input = Input::new(rest).range(whole.start()..).anchored(Anchored::Yes);
+                let whole = regex.search(&input)?;
+                let mut captures = regex.create_captures();
+                regex.search_captures(&input.range(whole.range()), &mut captures);
+                let group = match rule.group {
+                    Some(group) => captures.get_group(group),
+                    None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
+                };
+                let span = group.unwrap_or_else(|| whole.span());
+                Some((*number, rule, whole.range(), span.range()))
+            });
+            let mut first = None;
+            let here = |of: &Range<usize>| begin + of.start..begin + of.end;
+            let secret = matches.find(|(number, rule, whole, span)| {
+                let skips = rule.names.is_empty() && rule.structure.is_none();
+                first.get_or_insert((skips, span.start));
+                let Some(structure) = rule.structure else {
+                    return self.is_secret(view, rule, begin, (whole, span));
+                };
+                let held = self.held(structure, view, (here(whole), here(span)), *number);
+                let holds = !held.is_empty();
+                found.extend(held);
+                holds
+            });
+            from = next_char(rest, whole.start());
+            let secret = secret.filter(|(_, rule, ..)| rule.structure.is_none());
+            if let Some((number, .., span)) = secret {
+                found.push((here(&span), number));
+                (begin, from) = (begin + span.end, 0);
+            } else {
+                let inside = first.filter(|(skips, _)| *skips);
+                from = from.max(inside.map_or(0, |(_, start)| start));
+            }
+        }
+        found
+    }
+
+    /// Whether what a rule matched and the part that it means, in what stands from `begin` on, is a
+    /// secret.
+    fn is_secret(
+        &self,
+        view: &View<'_>,
+        rule: &Rule,
+        begin: usize,
+        (whole, span): (&Range<usize>, &Range<usize>),
+    ) -> bool {
+        let rest = view.after(begin);
+        let secret = rest.get(span.clone()).unwrap_or_default();
+        let is_quoted = rest.get(..span.start).is_some_and(is_in_quotes);
+        // A name may be the end of a longer one.
+        let name = rest.get(..whole.start).filter(|_| !rule.names.is_empty());
+        let name =
+            name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
+        let around = rest.get(whole.start - name..whole.end).unwrap_or_default();
+        // What Helm writes down to see a change is none.
+        let before = rest.get(..whole.start - name).unwrap_or_default();
+        let is_checksum = before.ends_with("checksum/");
+        let of = begin + span.start..begin + span.end;
+        let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
+        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called && !is_checksum;
+        let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
+        is_new && is_apart && rule.takes(rest, around, secret, is_quoted)
+    }
+}
+
+/// What was found, in order, and one where several overlap: nothing is left of what reaches behind
+/// another secret.
+fn apart(mut found: Vec<(Range<usize>, usize)>) -> Vec<(Range<usize>, usize)> {
+    found.sort_by_key(|(range, rule)| (range.start, usize::MAX - range.end, *rule));
+    found.dedup_by(|(next, _), (range, _)| {
+        let overlaps = next.start < range.end;
+        range.end = if overlaps { range.end.max(next.end) } else { range.end };
+        overlaps
+    });
+    found
+}
+
+/// Whether letters are those of a token: with digits, or with capitals behind small ones.
+fn is_mixed(tail: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| tail.bytes().any(|byte| is(&byte));
+    let has_capital = tail.trim_start_matches(|c: char| !c.is_ascii_lowercase());
+    let has_capital = has_capital.contains(|c: char| c.is_ascii_uppercase());
+    tail.len() >= 4 && has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || has_capital)
+}
+
+/// Whether a range shares nothing with replacements, which are in order.
+pub(super) fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
+    let next = found.partition_point(|(range, _)| range.end <= of.start);
+    found.get(next).is_none_or(|(range, _)| of.end <= range.start)
+}
+
+/// Whether a value stands in quotes behind this, or is that of an element, or a block of YAML.
+fn is_in_quotes(before: &str) -> bool {
+    let line = before.trim_end_matches([' ', '\t']);
+    let is_block = || line.trim_end().trim_end_matches(['-', '+']).ends_with(['|', '>']);
+    line.ends_with('\n') && is_block()
+        || before.ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}'])
+        || before.ends_with('>') && !before.ends_with("=>") && !before.ends_with("->")
+}
+
+fn next_char(text: &str, at: usize) -> usize {
+    (at + 1..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len() + 1)
+}
