@@ -57,8 +57,10 @@ impl RedactionRules {
                 let tail = view.text.get(of.start + first.len()..of.end).unwrap_or_default();
                 first.start == there.start && first.end < there.end && is_mixed(tail)
             };
-            let is_first = inside.next().is_none_or(goes_on);
-            there.len() > of.len() && is_first && inside.next().is_none()
+            match inside.next() {
+                Some(first) => goes_on(first) && inside.next().is_none(),
+                None => true,
+            }
         });
         found
     }

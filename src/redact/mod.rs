@@ -29,6 +29,7 @@ mod frames;
 mod json_text;
 mod log_lists;
 mod matching;
+mod near;
 mod pieces;
 mod redactor;
 mod report;

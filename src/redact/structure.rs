@@ -22,10 +22,14 @@ pub(super) enum Structure {
     List,
     /// The names of columns that SQL puts rows into.
     Insert,
+    /// A word that speaks of a secret on its line.
+    Near,
 }
 
 /// So much may stand between two lines of a key: line numbers, quotes, the name of a file.
 const BETWEEN: usize = 120;
+/// So much stands behind the last of them.
+const LAST: usize = 24;
 /// So much may stand before the first of them: lines that say how it is encrypted.
 const HEAD: usize = 300;
 /// What is longer is no key.
@@ -58,8 +62,12 @@ impl RedactionRules {
             Structure::Column => return self.column(&view.text, (&found, group), number),
             Structure::List => return self.arguments(&view.text, found.start),
             Structure::Insert => return self.inserted(&view.text, found.end),
+            Structure::Near => return self.near(&view.text, &found, number),
             Structure::KeyBegin => self.key_after(view, found.end).map(|end| found.start..end),
-            Structure::KeyEnd => self.key_before(&view.text, &found),
+            // The lines of a key may be printed from its end on.
+            Structure::KeyEnd => self
+                .key_before(&view.text, &found)
+                .or_else(|| self.key_after(view, found.end).map(|end| found.start..end)),
         };
         key.map(|key| (key, number)).into_iter().collect()
     }
@@ -234,7 +242,8 @@ impl RedactionRules {
             if !is_between(text, run.end..start, BETWEEN) {
                 break;
             }
-            if run.len() >= KEY_LINE {
+            let is_last = start == line.start && line.start - run.end < LAST;
+            if run.len() >= KEY_LINE || is_last {
                 start = run.start;
             }
         }

@@ -19,9 +19,10 @@ const HIDDEN: &str = concat!(
     r"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$"
 );
 
-/// Signs that separate or quote, written out, and those that Markdown and TeX escape.
+/// Signs that separate or quote, written out in any way, all signs and letters as numbers, and those that Markdown and TeX escape.
 const SPELT: &str = concat!(
     r"(?:%(?:25)*|\\+(?:u00|x))(?:0[9AaDd]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Db-d]|7[B-Db-d])",
+    r"|\\+(?:u00|x)[3-7][0-9A-Fa-f]",
     r"|&(?:quot|apos|lt|gt|amp|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});|\\+[/_-]|=3[Dd]"
 );
 
@@ -52,6 +53,15 @@ const BASE64: &str = concat!(
     r"|[A-Za-z0-9+/]{24,}={0,2}"
 );
 
+/// What is written as hexadecimal numbers: in a row, or as programs dump it, with where each line begins.
+const HEX: &str = concat!(
+    r"(?m:^[0-9a-f]{6,8}:?[ \t]+[0-9a-f]{2}(?:[0-9a-f]{2})?[ \t][^\r\n]*(?:\r?\n|$))+",
+    r"|(?:[0-9a-f]{2}){24,}|(?:[0-9A-F]{2}){24,}"
+);
+
+/// A line of a dump has no more digits.
+const DUMPED: usize = 32;
+
 /// So many letters of base64 tell whether they stand for text.
 const BEGINNING: usize = 24;
 
@@ -66,6 +76,7 @@ pub(super) struct Reading {
     run: Regex,
     wrap: Regex,
     base64: Regex,
+    hex: Regex,
 }
 
 impl Reading {
@@ -74,10 +85,11 @@ impl Reading {
         let [hidden, spelt] = [HIDDEN, SPELT].map(|of| compiler.compile("signs", of));
         let odd = compile_all(&[&hidden?.text, &spelt?.text])?;
         let escape = compiler.compile("escapes", ESCAPE)?.regex;
-        let [run, wrap, base64] = [("runs", RUN), ("wraps", WRAP), ("base64", BASE64)]
-            .map(|(of, text)| compiler.compile(of, text));
-        let [run, wrap, base64] = [run?.regex, wrap?.regex, base64?.regex];
-        Ok(Self { odd, escape, run, wrap, base64 })
+        let [run, wrap, base64, hex] =
+            [("runs", RUN), ("wraps", WRAP), ("base64", BASE64), ("hex", HEX)]
+                .map(|(of, text)| compiler.compile(of, text));
+        let [run, wrap, base64, hex] = [run?.regex, wrap?.regex, base64?.regex, hex?.regex];
+        Ok(Self { odd, escape, run, wrap, base64, hex })
     }
 
     /// Letters of base64 in a row that are no word: capitals, small ones and digits.
@@ -92,7 +104,7 @@ impl Reading {
         runs.filter(is_mixed).collect()
     }
 
-    /// The runs of base64 that stand for a text, and that text. O(text).
+    /// The runs of base64 and of hexadecimal numbers that stand for a text, and that text. O(text).
     pub(super) fn encoded(&self, text: &str) -> Vec<(Range<usize>, String)> {
         let held = self.base64.find_iter(text).filter_map(|run| {
             let written = text.get(run.range())?;
@@ -106,7 +118,11 @@ impl Reading {
             };
             begins.then(whole).flatten()
         });
-        held.collect()
+        let dumped = self
+            .hex
+            .find_iter(text)
+            .filter_map(|run| Some((run.range(), hex_text(text.get(run.range())?)?)));
+        held.chain(dumped).collect()
     }
 
     /// A text without what is hidden, and as that with what is written out in its place, where
@@ -174,7 +190,7 @@ fn base64_text(written: &str) -> Option<String> {
     let lines = written.replace("\\n", "\n").replace('\\', "");
     let digits: String = lines.split_ascii_whitespace().collect();
     let bytes = STANDARD_NO_PAD.decode(digits.trim_end_matches('=')).ok()?;
-    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x1b');
+    let is_text = |c: char| !c.is_control() || "\0\n\r\t\x1b".contains(c);
     // A beginning may end within a character.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -184,6 +200,23 @@ fn base64_text(written: &str) -> Option<String> {
         Err(_) => return None,
     };
     text.chars().all(is_text).then_some(text)
+}
+
+/// The text that hexadecimal numbers stand for, where it begins as one.
+fn hex_text(written: &str) -> Option<String> {
+    let mut text = String::new();
+    for line in written.lines() {
+        let dumped = line.split_once([':', ' ']).map_or(line, |(_, dumped)| dumped);
+        let most = if dumped.len() < line.len() { DUMPED } else { line.len() };
+        let digits = dumped.bytes().filter(|byte| !matches!(byte, b' ' | b'\t'));
+        let digits: Vec<u8> = digits.take_while(u8::is_ascii_hexdigit).take(most).collect();
+        for pair in digits.chunks_exact(2) {
+            let byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+            text.push(char::from(byte));
+        }
+    }
+    let is_text = |c: char| c.is_ascii() && (!c.is_control() || "\0\n\r\t\x1b".contains(c));
+    text.chars().take(BEGINNING / 2).all(is_text).then_some(text)
 }
 
 /// The sign that is written out.
