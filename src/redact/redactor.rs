@@ -181,11 +181,31 @@ impl Redactor {
             }
         }
         found.sort_by_key(|(range, _)| range.start);
-        let mut encoded = rules.encoded(text);
-        encoded.retain(|(of, _)| is_free(&found, of));
-        found.extend(self.replacements(&View::of(text), encoded, place));
-        found.sort_by_key(|(range, _)| range.start);
+        let encoded = rules.encoded(text);
+        self.add_covering(&View::of(text), encoded, &mut found, place);
         found
+    }
+
+    /// Adds what rules found in a view to what was found in parts of it, in order. What covers something
+    /// of that takes its place, as a key whose lines are strings.
+    pub(super) fn add_covering(
+        &mut self,
+        view: &View<'_>,
+        mut others: Vec<(Range<usize>, usize)>,
+        found: &mut Vec<Replacement>,
+        place: &dyn fmt::Display,
+    ) {
+        let covers = |of: &Range<usize>, range: &Range<usize>| {
+            of.start <= range.start && range.end <= of.end
+        };
+        others.retain(|(of, _)| {
+            let mut inside =
+                found.iter().filter(|(range, _)| range.start < of.end && of.start < range.end);
+            inside.all(|(range, _)| covers(of, range))
+        });
+        found.retain(|(range, _)| !others.iter().any(|(of, _)| covers(of, range)));
+        found.extend(self.replacements(view, others, place));
+        found.sort_by_key(|(range, _)| range.start);
     }
 
     /// What takes the place of what rules found in a view.

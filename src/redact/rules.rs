@@ -329,9 +329,9 @@ impl Rule {
         let of_text = toml.allowlists.iter().filter(|allowed| allowed.is_of_text());
         let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler));
         let mut allowed = of_text.collect::<Result<Vec<_>>>()?;
-        if !names.is_empty() || toml.stand_ins {
-            allowed.extend(stand_ins.iter().cloned());
-        }
+        // Only of a rule of names a match begins with one.
+        let is_asked = |of: &&Allowed| !names.is_empty() || toml.stand_ins && !of.of_match;
+        allowed.extend(stand_ins.iter().filter(is_asked).cloned());
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let spreads = toml.spreads.unwrap_or(true);
         Ok(Self {

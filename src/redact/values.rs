@@ -1,6 +1,6 @@
 //! JSON values without their secrets: members by their names, and what stands beside a string.
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{borrow::Cow, fmt};
 
 use super::{
     Redactor,
@@ -23,26 +23,15 @@ impl Redactor {
         if found.is_empty() { value } else { redacted.unwrap_or(value) }
     }
 
-    /// Adds what rules find in JSON as it is written to what was found in its strings, in order. What
-    /// covers something of that takes its place, as a key whose lines are strings.
+    /// Adds what rules find in JSON as it is written to what was found in its strings, in order.
     pub(super) fn add_written(
         &mut self,
         text: &str,
         found: &mut Vec<Replacement>,
         place: &dyn fmt::Display,
     ) {
-        let mut others = self.rules.written_matches(text);
-        let covers = |of: &Range<usize>, range: &Range<usize>| {
-            of.start <= range.start && range.end <= of.end
-        };
-        others.retain(|(of, _)| {
-            let mut inside =
-                found.iter().filter(|(range, _)| range.start < of.end && of.start < range.end);
-            inside.all(|(range, _)| covers(of, range))
-        });
-        found.retain(|(range, _)| !others.iter().any(|(of, _)| covers(of, range)));
-        found.extend(self.replacements(&View::of(text), others, place));
-        found.sort_by_key(|(range, _)| range.start);
+        let written = self.rules.written_matches(text);
+        self.add_covering(&View::of(text), written, found, place);
     }
 
     fn inner_value_at(&mut self, value: Value, place: &dyn fmt::Display) -> Value {
