@@ -47,8 +47,11 @@ impl Forms {
     fn of(&self, rules: &RedactionRules) -> &[(usize, DFA)] {
         self.0.get_or_init(|| {
             let forms = rules.rules.iter().enumerate().filter(|(_, rule)| {
-                let regex = &rule.expression.regex;
-                rule.names.is_empty() && rule.group.is_none() && regex.captures_len() == 1
+                let groups = rule.expression.regex().map(|regex| regex.captures_len());
+                rule.names.is_empty()
+                    && rule.structure.is_none()
+                    && rule.group.is_none()
+                    && groups == Some(1)
             });
             let config = DFA::config().skip_cache_capacity_check(true);
             let built = forms.filter_map(|(at, rule)| {
@@ -115,7 +118,9 @@ impl RedactionRules {
         let by_form = self.unfinished_form(view, before, tail);
         let by_rest = REST.iter().filter_map(|rest| {
             let whole = [tail, rest].concat();
+            // What goes on looks made at random.
             let found = self.matches(&View::of(&whole)).into_iter();
+            let found = found.filter(|(_, number)| !self.is_near(*number));
             let mut cut = found.filter(|(secret, _)| secret.contains(&tail.len()));
             cut.next().filter(|(secret, _)| secret.start < tail.len())
         });

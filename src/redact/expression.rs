@@ -1,7 +1,12 @@
 //! The expressions of rules. Authors write them for Go's `regexp`, as gitleaks has it; what that reads
 //! otherwise, or what Rust's expressions do not have, is written anew.
 
-use regex_automata::meta::{BuildError, Regex};
+use std::sync::OnceLock;
+
+use regex_automata::{
+    Input, Match,
+    meta::{BuildError, Regex},
+};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -15,29 +20,60 @@ const MOST_OF_ALL: usize = 256 << 20;
 pub(super) struct Compiler {
     /// How much memory what is kept may still take.
     left: usize,
+    /// Whether they are compiled when they are first looked for: tests know that they can be.
+    is_lazy: bool,
 }
 
 impl Compiler {
     pub(super) fn new() -> Self {
-        Self { left: MOST_OF_ALL }
+        Self { left: MOST_OF_ALL, is_lazy: false }
+    }
+
+    pub(super) fn lazy() -> Self {
+        Self { left: MOST_OF_ALL, is_lazy: true }
     }
 
     /// Compiles an expression. `of` says in errors whose it is.
     pub(super) fn compile(&mut self, of: &str, written: &str) -> Result<Expression> {
-        let text = rust_form(written);
-        let config = Regex::config().nfa_size_limit(Some(self.left.min(MOST_OF_ONE)));
-        let regex = Regex::builder().configure(config).build(&text);
-        let regex = regex.map_err(|error| unreadable(of, &error))?;
-        self.left = self.left.saturating_sub(regex.memory_usage());
-        Ok(Expression { text, regex })
+        let expression = Expression { text: rust_form(written), regex: OnceLock::new() };
+        if !self.is_lazy {
+            let most = self.left.min(MOST_OF_ONE);
+            let regex = build(&expression.text, most).map_err(|error| unreadable(of, &error))?;
+            self.left = self.left.saturating_sub(regex.memory_usage());
+            let _ = expression.regex.set(Some(regex));
+        }
+        Ok(expression)
     }
+}
+
+fn build(text: &str, most: usize) -> std::result::Result<Regex, BuildError> {
+    let config = Regex::config().nfa_size_limit(Some(most));
+    Regex::builder().configure(config).build(text)
 }
 
 /// An expression as Rust reads it.
 #[derive(Clone, Debug)]
 pub(super) struct Expression {
     pub(super) text: String,
-    pub(super) regex: Regex,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl Expression {
+    /// What looks for it; `None` where it cannot be read, which a compiler that is not lazy says.
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| build(&self.text, MOST_OF_ONE).ok()).as_ref()
+    }
+
+    pub(super) fn find_iter<'t>(
+        &'t self,
+        input: impl Into<Input<'t>>,
+    ) -> impl Iterator<Item = Match> + 't {
+        self.regex().map(|regex| regex.find_iter(input)).into_iter().flatten()
+    }
+
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        self.regex().is_some_and(|regex| regex.is_match(text))
+    }
 }
 
 /// An expression that matches a text.
@@ -194,7 +230,7 @@ mod tests {
             (r"a\B", "ab", "a b"),
         ] {
             let expression = Compiler::new().compile("rule", written).unwrap();
-            let finds = |text: &str| expression.regex.is_match(text);
+            let finds = |text: &str| expression.is_match(text);
             assert_eq!((finds(found), finds(not_found)), (true, false), "{written}");
         }
     }
@@ -206,7 +242,7 @@ mod tests {
         assert!(Regex::new(large).is_err() && compiler.compile("a", large).is_ok());
         let error = compiler.compile("a", r"\pL{9000}").unwrap_err().to_string();
         assert!(error.contains("rule \"a\"") && error.contains("MiB"), "{error}");
-        let mut compiler = Compiler { left: 1 << 20 };
+        let mut compiler = Compiler { left: 1 << 20, ..Compiler::new() };
         let compiled: Vec<bool> =
             (0..200).map(|_| compiler.compile("a", "[a-z]{1000}").is_ok()).collect();
         assert!(compiled[0] && !compiled[199]);

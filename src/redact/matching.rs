@@ -80,7 +80,7 @@ impl RedactionRules {
             let numbers = set.numbers.get(whole.pattern().as_usize()..).unwrap_or_default();
             let mut matches = numbers.iter().filter_map(|number| {
                 let rule = self.rules.get(*number)?;
-                let regex = &rule.expression.regex;
+                let regex = rule.expression.regex()?;
                 let input = Input::new(rest).range(whole.start()..).anchored(Anchored::Yes);
                 let whole = regex.search(&input)?;
                 let mut captures = regex.create_captures();

@@ -6,7 +6,7 @@ use super::{
     RedactionRules,
     redactor::MARK,
     rules::{Rule, is_of_name, plain_name},
-    structure::Held,
+    structure::{Held, Structure},
 };
 
 /// So far from what tells it a secret may stand.
@@ -39,6 +39,11 @@ const VALUES: [&str; 19] = [
 ];
 
 impl RedactionRules {
+    /// Whether a rule tells what stands near to its matches.
+    pub(super) fn is_near(&self, number: usize) -> bool {
+        self.rules.get(number).is_some_and(|rule| rule.structure == Some(Structure::Near))
+    }
+
     /// The words on the line of a match that look made, as far as no placeholder stands between. A
     /// word with a name of its own is one by what its name says. O(reach).
     pub(super) fn near(&self, text: &str, found: &Range<usize>, number: usize) -> Held {
@@ -87,7 +92,7 @@ impl Rule {
         let name = inside.get(start.len()..).unwrap_or_default();
         let plain = plain_name(name);
         let is_value = VALUES.contains(&plain.as_str()) || plain.is_empty();
-        !is_text && !is_value && !self.expression.regex.is_match(name)
+        !is_text && !is_value && !self.expression.is_match(name)
     }
 }
 
@@ -119,7 +124,13 @@ fn secret_in(text: &str, at: usize, word: &str, told: usize) -> Option<Range<usi
     let (mut start, end) = (at, at + word.len());
     let before = text.get(..at)?;
     let is_begun = before.ends_with(is_of_word) && !(at == told && before.ends_with(['/', '@']));
-    if is_begun || text.get(end..)?.starts_with(is_of_word) {
+    let behind = text.get(end..)?;
+    // What a placeholder stands beside was longer before.
+    if is_begun
+        || before.ends_with(']')
+        || behind.starts_with(is_of_word)
+        || behind.starts_with(MARK)
+    {
         return None;
     }
     if before.ends_with('\\') {

@@ -151,14 +151,16 @@ impl Redactor {
                 !written_out.iter().any(|(longer, rule)| {
                     let longer = view.range(longer.clone());
                     rules.rules.get(*rule).is_some_and(|rule| rule.is_token)
-                        && longer.start == of.start
-                        && longer.end > of.end
+                        && longer.start <= of.start
+                        && of.end <= longer.end
+                        && longer != of
                 })
             });
         }
         let unwrapped = rules.reading.unwrapped(text);
         let mut found = unwrapped.map_or_else(Vec::new, |view| {
-            let ranges = matches.iter().map(|(of, _)| shown.range(of.clone())).collect::<Vec<_>>();
+            let whole = matches.iter().filter(|(_, number)| !rules.is_near(*number));
+            let ranges = whole.map(|(of, _)| shown.range(of.clone())).collect::<Vec<_>>();
             self.replacements(&view, rules.wrapped(&view, &ranges), place)
         });
         matches.retain(|(of, _)| is_free(&found, &shown.range(of.clone())));

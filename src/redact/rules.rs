@@ -72,7 +72,7 @@ pub(super) struct Subset {
     /// The numbers of the rules.
     pub(super) numbers: Vec<usize>,
     /// Finds any keyword without which none of them is looked for.
-    pub(super) keywords: Option<Regex>,
+    pub(super) keywords: Option<Expression>,
     /// Whether each stands for itself.
     pub(super) is_of_tokens: bool,
 }
@@ -93,7 +93,7 @@ pub(super) struct Rule {
     /// The names that tell it, without `-` and `_`, in lower case.
     pub(super) names: Vec<String>,
     /// Names that end as those do and tell nothing, as [`snake_name`] has them.
-    except: Option<Regex>,
+    except: Option<Expression>,
     /// Whether members with these names are secret as a whole, whatever is in them.
     is_whole: bool,
     /// Whether it stands for itself: no letter or digit is beside it.
@@ -106,12 +106,12 @@ pub(super) struct Rule {
     entropy: f64,
     least: usize,
     keywords: Vec<String>,
-    allowed: Vec<Allowed>,
+    allowed: Vec<Arc<Allowed>>,
 }
 
 #[derive(Clone, Debug)]
 struct Allowed {
-    regexes: Vec<Regex>,
+    regexes: Vec<Expression>,
     stopwords: Vec<String>,
     of_match: bool,
     /// Whether both a regex and a stopword are to be found, where there are both.
@@ -197,7 +197,7 @@ impl RedactionRules {
     /// # Errors
     /// None in a build whose tests pass: [`ErrorKind::Shape`].
     pub fn embedded() -> Result<Self> {
-        Self::from_toml(EMBEDDED)
+        Self::read(EMBEDDED, Compiler::lazy(), |_| true)
     }
 
     /// Of the rules that come along those of tokens: what issuers make, by its form, whatever stands
@@ -206,7 +206,7 @@ impl RedactionRules {
     /// # Errors
     /// Those of [`RedactionRules::embedded`].
     pub fn of_tokens() -> Result<Self> {
-        Self::read(EMBEDDED, |rule| rule.token.is_some())
+        Self::read(EMBEDDED, Compiler::lazy(), |rule| rule.token.is_some())
     }
 
     /// Reads rules that are written as TOML. O(text), and compiles each expression by itself and
@@ -216,19 +216,24 @@ impl RedactionRules {
     /// [`ErrorKind::Shape`] with the line where the text is not TOML or has another shape, and with
     /// the rule where its expression cannot be read or takes too much memory, or it has none.
     pub fn from_toml(text: &str) -> Result<Self> {
-        Self::read(text, |_| true)
+        Self::read(text, Compiler::new(), |_| true)
     }
 
-    fn read(text: &str, is_taken: impl Fn(&TomlRule) -> bool) -> Result<Self> {
+    fn read(
+        text: &str,
+        mut compiler: Compiler,
+        is_taken: impl Fn(&TomlRule) -> bool,
+    ) -> Result<Self> {
         let read: TomlRules = from_toml(text)?;
         let keyed: TomlKeyed = from_toml(KEYED)?;
-        let mut compiler = Compiler::new();
         let stand_ins = keyed.allowlists.iter();
-        let stand_ins = stand_ins.map(|of| Allowed::of(of, "the names of all", &mut compiler));
+        let stand_ins =
+            stand_ins.map(|of| Allowed::of(of, "the names of all", &mut compiler).map(Arc::new));
         let stand_ins = stand_ins.collect::<Result<Vec<_>>>()?;
         let for_all = read.allowlist.as_ref().filter(|of| of.is_of_text());
-        let for_all =
-            for_all.map(|of| Allowed::of(of, "the allowlist of all", &mut compiler)).transpose()?;
+        let for_all = for_all
+            .map(|of| Allowed::of(of, "the allowlist of all", &mut compiler).map(Arc::new))
+            .transpose()?;
         let mut rules = Vec::with_capacity(read.rules.len());
         for mut rule in read.rules.into_iter().filter(is_taken) {
             for (name, part) in &read.parts {
@@ -251,20 +256,23 @@ impl RedactionRules {
     }
 
     fn of(rules: Vec<Rule>) -> Result<Self> {
-        let written = Subset::of(&rules, |rule| rule.is_written)?;
+        let written = rules.iter().enumerate().filter(|(_, rule)| rule.is_written);
+        let written = Subset::of(&rules, written.map(|(number, _)| number).collect())?;
+        // What more expressions have read together is told by states that hardly come again.
         let is_common = |rule: &Rule| rule.keywords.is_empty() && rule.structure.is_none();
-        let mut sets = vec![
-            Subset::of(&rules, |rule| rule.structure.is_some())?,
-            Subset::of(&rules, |rule| is_common(rule) && !rule.is_token)?,
-            Subset::of(&rules, |rule| is_common(rule) && rule.is_token)?,
+        let kinds: [(usize, &dyn Fn(&Rule) -> bool); 4] = [
+            (20, &|rule| rule.structure.is_some()),
+            (20, &|rule| is_common(rule) && rule.is_token),
+            (8, &|rule| is_common(rule) && !rule.is_token),
+            (15, &|rule| !rule.keywords.is_empty()),
         ];
-        let words = rules.iter().flat_map(|rule| &rule.keywords);
-        let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
-        if !words.is_empty() {
-            let keywords = format!("(?i:{})", words.join("|"));
-            let keywords = Compiler::new().compile("all keywords", &keywords)?.regex;
-            let of_words = Subset::of(&rules, |rule| !rule.keywords.is_empty())?;
-            sets.push(Subset { keywords: Some(keywords), ..of_words });
+        let mut sets = Vec::new();
+        for (most, is_of_kind) in kinds {
+            let these = rules.iter().enumerate().filter(|(_, rule)| is_of_kind(rule));
+            let numbers: Vec<usize> = these.map(|(number, _)| number).collect();
+            for some in numbers.chunks(most) {
+                sets.push(Subset::of(&rules, some.to_vec())?);
+            }
         }
         Ok(Self {
             rules: rules.into(),
@@ -290,20 +298,24 @@ impl RedactionRules {
 }
 
 impl Subset {
-    fn of(rules: &[Rule], is_in: impl Fn(&Rule) -> bool) -> Result<Self> {
-        let these = rules.iter().enumerate().filter(|(_, rule)| is_in(rule));
-        let (numbers, patterns): (Vec<usize>, Vec<&str>) =
-            these.map(|(number, rule)| (number, rule.expression.text.as_str())).unzip();
-        let is_of_tokens = numbers.iter().all(|at| rules.get(*at).is_some_and(|of| of.is_token));
+    fn of(rules: &[Rule], numbers: Vec<usize>) -> Result<Self> {
+        let these: Vec<&Rule> = numbers.iter().filter_map(|number| rules.get(*number)).collect();
+        let patterns: Vec<&str> = these.iter().map(|rule| rule.expression.text.as_str()).collect();
         let regex = expression::compile_all(&patterns)?;
-        Ok(Self { regex, numbers, keywords: None, is_of_tokens })
+        let words = these.iter().flat_map(|rule| &rule.keywords);
+        let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
+        let keywords = format!("(?i:{})", words.join("|"));
+        let keywords = (!words.is_empty()).then(|| Compiler::lazy().compile("keywords", &keywords));
+        let keywords = keywords.transpose()?;
+        let is_of_tokens = these.iter().all(|rule| rule.is_token);
+        Ok(Self { regex, numbers, keywords, is_of_tokens })
     }
 }
 
 impl Rule {
     fn of(
         toml: TomlRule,
-        (keyed, stand_ins): (&str, &[Allowed]),
+        (keyed, stand_ins): (&str, &[Arc<Allowed>]),
         compiler: &mut Compiler,
     ) -> Result<Self> {
         let TomlRule {
@@ -312,7 +324,7 @@ impl Rule {
         let (structure, is_written, is_token) = (toml.reads, toml.written, token.is_some());
         let entropy = toml.entropy.unwrap_or(if is_token { LEAST_OF_TOKEN } else { 0.0 });
         let except = toml.except_keys.map(|written| compiler.compile(&id, &written));
-        let except = except.transpose()?.map(|expression| expression.regex);
+        let except = except.transpose()?;
         let is_whole = !members.is_empty();
         let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
@@ -327,10 +339,10 @@ impl Rule {
         };
         let expression = compiler.compile(&id, &pattern)?;
         let of_text = toml.allowlists.iter().filter(|allowed| allowed.is_of_text());
-        let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler));
+        let of_text = of_text.map(|allowed| Allowed::of(allowed, &id, compiler).map(Arc::new));
         let mut allowed = of_text.collect::<Result<Vec<_>>>()?;
         // Only of a rule of names a match begins with one.
-        let is_asked = |of: &&Allowed| !names.is_empty() || toml.stand_ins && !of.of_match;
+        let is_asked = |of: &&Arc<Allowed>| !names.is_empty() || toml.stand_ins && !of.of_match;
         allowed.extend(stand_ins.iter().filter(is_asked).cloned());
         let keywords = keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let spreads = toml.spreads.unwrap_or(true);
@@ -409,13 +421,13 @@ impl Rule {
     }
 
     fn is_excepted(&self, name: &str) -> bool {
-        self.except.as_ref().is_some_and(|except| except.is_match(snake_name(name).as_str()))
+        self.except.as_ref().is_some_and(|except| except.is_match(&snake_name(name)))
     }
 }
 
 impl Allowed {
     fn of(toml: &TomlAllowed, rule: &str, compiler: &mut Compiler) -> Result<Self> {
-        let compile = |written: &String| Ok(compiler.compile(rule, written)?.regex);
+        let compile = |written: &String| compiler.compile(rule, written);
         let regexes = toml.regexes.iter().map(compile).collect::<Result<_>>()?;
         let stopwords = toml.stopwords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let of_match = toml.regex_target.is_some();

@@ -220,7 +220,7 @@ impl RedactionRules {
             .iter()
             .find(is_end)?
             .expression
-            .regex
+            .regex()?
             .find(Input::new(&*view.text).range(end..most));
         let rest = end..view.text.len();
         match close

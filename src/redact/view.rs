@@ -6,7 +6,7 @@ use std::{borrow::Cow, ops::Range};
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use regex_automata::{Input, meta::Regex};
 
-use super::expression::{Compiler, compile_all};
+use super::expression::{Compiler, Expression, compile_all};
 use crate::Result;
 
 /// What is shown nowhere, also written out, and an escape that broke off at the end of a text.
@@ -72,24 +72,23 @@ const LONGEST_ESCAPE: usize = 16;
 #[derive(Debug)]
 pub(super) struct Reading {
     odd: Regex,
-    escape: Regex,
-    run: Regex,
-    wrap: Regex,
-    base64: Regex,
-    hex: Regex,
+    escape: Expression,
+    run: Expression,
+    wrap: Expression,
+    base64: Expression,
+    hex: Expression,
 }
 
 impl Reading {
     pub(super) fn new() -> Result<Self> {
-        let mut compiler = Compiler::new();
+        let mut compiler = Compiler::lazy();
         let [hidden, spelt] = [HIDDEN, SPELT].map(|of| compiler.compile("signs", of));
         let odd = compile_all(&[&hidden?.text, &spelt?.text])?;
-        let escape = compiler.compile("escapes", ESCAPE)?.regex;
+        let escape = compiler.compile("escapes", ESCAPE)?;
         let [run, wrap, base64, hex] =
             [("runs", RUN), ("wraps", WRAP), ("base64", BASE64), ("hex", HEX)]
                 .map(|(of, text)| compiler.compile(of, text));
-        let [run, wrap, base64, hex] = [run?.regex, wrap?.regex, base64?.regex, hex?.regex];
-        Ok(Self { odd, escape, run, wrap, base64, hex })
+        Ok(Self { odd, escape, run: run?, wrap: wrap?, base64: base64?, hex: hex? })
     }
 
     /// Letters of base64 in a row that are no word: capitals, small ones and digits.
