@@ -5,6 +5,7 @@ use std::{borrow::Cow, fmt, ops::Range, sync::OnceLock};
 use regex_automata::{
     Anchored, Input,
     hybrid::dfa::{Cache, DFA},
+    meta::Regex,
 };
 
 use super::{
@@ -47,7 +48,7 @@ impl Forms {
     fn of(&self, rules: &RedactionRules) -> &[(usize, DFA)] {
         self.0.get_or_init(|| {
             let forms = rules.rules.iter().enumerate().filter(|(_, rule)| {
-                let groups = rule.expression.regex().map(|regex| regex.captures_len());
+                let groups = rule.expression.regex().map(Regex::captures_len);
                 rule.names.is_empty()
                     && rule.structure.is_none()
                     && rule.group.is_none()

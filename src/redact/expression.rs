@@ -38,7 +38,7 @@ impl Compiler {
         let expression = Expression { text: rust_form(written), regex: OnceLock::new() };
         if !self.is_lazy {
             let most = self.left.min(MOST_OF_ONE);
-            let regex = build(&expression.text, most).map_err(|error| unreadable(of, &error))?;
+            let regex = build(of, &expression.text, most)?;
             self.left = self.left.saturating_sub(regex.memory_usage());
             let _ = expression.regex.set(Some(regex));
         }
@@ -46,9 +46,10 @@ impl Compiler {
     }
 }
 
-fn build(text: &str, most: usize) -> std::result::Result<Regex, BuildError> {
+fn build(of: &str, text: &str, most: usize) -> Result<Regex> {
     let config = Regex::config().nfa_size_limit(Some(most));
-    Regex::builder().configure(config).build(text)
+    let regex = Regex::builder().configure(config).build(text);
+    regex.map_err(|error| unreadable(of, &error))
 }
 
 /// An expression as Rust reads it.
@@ -61,7 +62,7 @@ pub(super) struct Expression {
 impl Expression {
     /// What looks for it; `None` where it cannot be read, which a compiler that is not lazy says.
     pub(super) fn regex(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| build(&self.text, MOST_OF_ONE).ok()).as_ref()
+        self.regex.get_or_init(|| build("", &self.text, MOST_OF_ONE).ok()).as_ref()
     }
 
     pub(super) fn find_iter<'t>(

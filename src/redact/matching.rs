@@ -22,7 +22,7 @@ impl RedactionRules {
     /// The secrets that rules find in a text, in order, each with its rule. They do not overlap.
     pub(super) fn matches(&self, view: &View<'_>) -> Vec<(Range<usize>, usize)> {
         let is_asked = |set: &&Subset| {
-            set.keywords.as_ref().is_none_or(|keywords| keywords.is_match(&*view.text))
+            set.keywords.as_ref().is_none_or(|keywords| keywords.is_match(&view.text))
         };
         let sets = self.sets.iter().filter(is_asked);
         apart(sets.flat_map(|set| self.matches_of(view, set)).collect())

@@ -65,6 +65,9 @@ pub struct RedactionRules {
     pub(super) forms: Arc<Forms>,
 }
 
+/// How many rules a set has at most, and which rules are in sets of this kind.
+type RulesOfSets = (usize, fn(&Rule) -> bool);
+
 /// Some of the rules, all at once.
 #[derive(Debug)]
 pub(super) struct Subset {
@@ -259,12 +262,11 @@ impl RedactionRules {
         let written = rules.iter().enumerate().filter(|(_, rule)| rule.is_written);
         let written = Subset::of(&rules, written.map(|(number, _)| number).collect())?;
         // What more expressions have read together is told by states that hardly come again.
-        let is_common = |rule: &Rule| rule.keywords.is_empty() && rule.structure.is_none();
-        let kinds: [(usize, &dyn Fn(&Rule) -> bool); 4] = [
-            (20, &|rule| rule.structure.is_some()),
-            (20, &|rule| is_common(rule) && rule.is_token),
-            (8, &|rule| is_common(rule) && !rule.is_token),
-            (15, &|rule| !rule.keywords.is_empty()),
+        let kinds: [RulesOfSets; 4] = [
+            (20, |rule| rule.structure.is_some()),
+            (20, |rule| rule.is_common() && rule.is_token),
+            (8, |rule| rule.is_common() && !rule.is_token),
+            (15, |rule| !rule.keywords.is_empty()),
         ];
         let mut sets = Vec::new();
         for (most, is_of_kind) in kinds {
@@ -375,6 +377,11 @@ impl Rule {
             && !self.allowed.iter().any(|allowed| allowed.holds(found, secret))
             && (self.names.is_empty() || self.is_value(secret, is_quoted))
             && (self.keywords.is_empty() || self.has_keyword(text))
+    }
+
+    /// Whether it is looked for in every text, and by its expression alone.
+    fn is_common(&self) -> bool {
+        self.keywords.is_empty() && self.structure.is_none()
     }
 
     fn has_keyword(&self, text: &str) -> bool {
