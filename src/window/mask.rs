@@ -13,6 +13,7 @@ use crate::{
     id::ChunkType,
     snapshot::{ChunkRef, PartRef, ToolOutput},
     steps::{Class, LineRange},
+    text::shortened,
     veil::{CallOutcome, History},
 };
 
@@ -24,6 +25,9 @@ const LEAST_SPARE: u64 = 128;
 
 /// What the line says of an output, in bytes: about a quarter of a short one.
 const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
+
+/// What the line says of a call, in bytes.
+const LONGEST_SUBJECT: usize = 100;
 
 impl ContextWindow {
     /// Masks results that say nothing new: those that stand once more in a later frame, and those
@@ -128,7 +132,11 @@ impl ContextWindow {
         let line = |id: &str, output: ToolOutput<'_>| {
             let answer = of.answer_in(output.facet);
             let call = answer.and_then(|answer| answer.call.as_ref());
-            let subject = call.and_then(|call| call.subject.as_deref());
+            let subject = call.and_then(|call| {
+                // A path stays whole.
+                let path = call.path.as_ref().map_or(0, |path| path.len());
+                Some(shortened(call.subject.as_deref()?, LONGEST_SUBJECT.max(path)))
+            });
             let tool = call.map(|call| format!("{} ", call.tool)).unwrap_or_default();
             let subject = subject.map(|subject| format!("{subject} ")).unwrap_or_default();
             let class = answer.map_or_else(
