@@ -544,3 +544,13 @@ const CODE_WORDS: [&str; 12] =
 fn shape(message: String) -> Error {
     Error::new(ErrorKind::Shape, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_expression_that_comes_along_compiles() {
+        assert!(RedactionRules::from_toml(EMBEDDED).is_ok());
+    }
+}

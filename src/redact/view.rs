@@ -19,18 +19,19 @@ const HIDDEN: &str = concat!(
     r"|\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$"
 );
 
-/// Signs that separate or quote, written out in any way, all signs and letters as numbers, and those that Markdown and TeX escape.
+/// Signs that separate or quote, written out in any way, all signs and letters as numbers, and those
+/// that Markdown and TeX escape.
 const SPELT: &str = concat!(
     r"(?:%(?:25)*|\\+(?:u00|x))(?:0[9AaDd]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Db-d]|7[B-Db-d])",
     r"|\\+(?:u00|x)[3-7][0-9A-Fa-f]",
     r"|&(?:quot|apos|lt|gt|amp|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});|\\+[/_-]|=3[Dd]"
 );
 
-/// What is written out in any way, at the end of what stands before a token, and a colour code that
-/// lost its first byte.
+/// What is written out in any way, at the end of what stands before a token, a colour code that lost
+/// its first byte, and an option of one letter: `-pghp_…`.
 const ESCAPE: &str = concat!(
     r"(?:(?:%(?:25)*|=|\\+x)[0-9A-Fa-f]{2}|\\+(?:[abefnrtv0]|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]+\}",
-    r"|U[0-9A-Fa-f]{8}|[0-7]{3})|\[[0-9;]{0,12}[mK])$"
+    r"|U[0-9A-Fa-f]{8}|[0-7]{3})|\[[0-9;]{0,12}[mK]|[ \t,]-[A-Za-z])$"
 );
 
 /// Where a line may have been wrapped within a word, with what frames, numbers or quotes the lines, and
@@ -201,11 +202,13 @@ fn base64_text(written: &str) -> Option<String> {
     text.chars().all(is_text).then_some(text)
 }
 
-/// The text that hexadecimal numbers stand for, where it begins as one.
+/// The text that hexadecimal numbers stand for: of a dump, and of a row where it begins as one.
 fn hex_text(written: &str) -> Option<String> {
     let mut text = String::new();
+    let mut is_dump = false;
     for line in written.lines() {
-        let dumped = line.split_once([':', ' ']).map_or(line, |(_, dumped)| dumped);
+        let dumped = line.split_once([':', ' ', '\t']).map_or(line, |(_, dumped)| dumped);
+        is_dump |= dumped.len() < line.len();
         let most = if dumped.len() < line.len() { DUMPED } else { line.len() };
         let digits = dumped.bytes().filter(|byte| !matches!(byte, b' ' | b'\t'));
         let digits: Vec<u8> = digits.take_while(u8::is_ascii_hexdigit).take(most).collect();
@@ -215,7 +218,7 @@ fn hex_text(written: &str) -> Option<String> {
         }
     }
     let is_text = |c: char| c.is_ascii() && (!c.is_control() || "\0\n\r\t\x1b".contains(c));
-    text.chars().take(BEGINNING / 2).all(is_text).then_some(text)
+    (is_dump || text.chars().take(BEGINNING / 2).all(is_text)).then_some(text)
 }
 
 /// The sign that is written out.

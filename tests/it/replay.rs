@@ -379,7 +379,9 @@ fn sessions_replay_within_8_000_tokens() {
 #[test]
 fn sessions_replay_within_32_000_tokens() {
     if !SESSIONS.is_empty() {
-        let (billed, billed_by_larger, cached, room_used) = (0.31, 0.26, 0.946, 0.63);
+        // Measured: 0.3103 and 0.2614 billed. The bars were 0.31 and 0.26 until a mask told from a
+        // program's output that its command failed, and what else its call says.
+        let (billed, billed_by_larger, cached, room_used) = (0.311, 0.262, 0.946, 0.63);
         assert_replays(32_000, &Bars { billed, billed_by_larger, cached, room_used });
     }
 }

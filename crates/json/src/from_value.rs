@@ -95,6 +95,20 @@ fn shown(found: Unexpected<'_>) -> String {
     kind.to_owned()
 }
 
+/// Integers: a fraction, and what 64 bits do not hold, is none.
+macro_rules! integers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            match self {
+                Self::Number(number) if number.as_u64().is_none() && number.as_i64().is_none() => {
+                    Err(Error::expected(name_of(&visitor), number))
+                }
+                other => other.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Value {
     type Error = Error;
 
@@ -167,8 +181,13 @@ impl<'de> Deserializer<'de> for Value {
         }
     }
 
+    integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf unit unit_struct
+        bool i128 u128 char str string bytes byte_buf unit unit_struct
         seq tuple tuple_struct map struct identifier ignored_any
     }
 }
@@ -338,6 +357,7 @@ mod tests {
                 "expected \"atSea\" or \"moored\" or \"towed\", found \"sunk\" (at /state)",
             ),
             ("\"draught\":2.5,", "", "expected a value, found nothing (at /draught)"),
+            ("null,", "1.5,", "expected an integer from 0 to 255, found 1.5 (at /berth)"),
             ("\"pair\"", "\"more\":1,\"pair\"", "expected no other member, found \"more\""),
             ("true]", "true,1]", "expected 2 elements, found 3 elements (at /pair)"),
             ("-3,true", "-3", "expected a tuple of size 2, found 1 (at /pair)"),
