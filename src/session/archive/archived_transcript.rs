@@ -139,7 +139,7 @@ impl ArchivedTranscript {
     }
 
     /// The exchanges that the transcript holds, in its order: what
-    /// [`Transcript::exchanges`](crate::transcript::Transcript::exchanges) has of the file. Reads
+    /// [`Transcript::take_exchanges`](crate::transcript::Transcript::take_exchanges) has of the file. Reads
     /// all of them.
     ///
     /// # Errors
