@@ -612,6 +612,24 @@ fn events_with_other_line_ends_and_on_several_lines_are_joined() {
 }
 
 #[test]
+fn a_key_in_a_dump_of_hexadecimal_numbers_is_taken_out() {
+    let key = format!("TOKEN=ghp_{}\n", "q8Zt3vLmNo1XwJalrXUtnFEMIK7MDENGbPxR");
+    for lead in ["", "{\"name\":\"Jürgen\",\"berth\":7}\n"] {
+        for behind in [": ", "\t"] {
+            let bytes = format!("{lead}{key}").into_bytes();
+            let lines = bytes.chunks(16).enumerate().map(|(line, bytes)| {
+                let numbers: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{:08x}{behind}{}\n", line * 16, numbers.join(" "))
+            });
+            let dump = lines.collect::<String>();
+            assert!(kept(&dump).contains("[redacted:"), "{dump}");
+        }
+    }
+    let plain = "00000000: 54 68 65 20 74 69 64 65 20 69 73 20 6c 6f 77 2e\n";
+    assert_eq!(kept(plain), plain);
+}
+
+#[test]
 fn prose_that_identifies_something_is_no_password() {
     for text in [
         "Each record is identified by its number and a version.",
