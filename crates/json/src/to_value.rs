@@ -53,6 +53,14 @@ fn elements(length: Option<usize>, variant: Option<&'static str>) -> Elements {
     Elements(Vec::with_capacity(length.unwrap_or_default().min(1_000)), variant)
 }
 
+macro_rules! integers {
+    ($($method:ident($from:ty) as $to:ty),+) => {$(
+        fn $method(self, value: $from) -> Result<Value> {
+            Ok(<$to>::from(value).into())
+        }
+    )+};
+}
+
 impl Serializer for ToValue {
     type Ok = Value;
     type Error = Error;
@@ -68,36 +76,10 @@ impl Serializer for ToValue {
         Ok(flag.into())
     }
 
-    fn serialize_i8(self, value: i8) -> Result<Value> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<Value> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<Value> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<Value> {
-        Ok(value.into())
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<Value> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<Value> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<Value> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u64(self, value: u64) -> Result<Value> {
-        Ok(value.into())
+    integers! {
+        serialize_i8(i8) as i64, serialize_i16(i16) as i64, serialize_i32(i32) as i64,
+        serialize_i64(i64) as i64, serialize_u8(u8) as u64, serialize_u16(u16) as u64,
+        serialize_u32(u32) as u64, serialize_u64(u64) as u64
     }
 
     fn serialize_f32(self, value: f32) -> Result<Value> {
@@ -200,58 +182,30 @@ impl Serializer for ToValue {
     }
 }
 
-impl SerializeSeq for Elements {
-    type Ok = Value;
-    type Error = Error;
+macro_rules! elements {
+    ($($kind:ident: $method:ident),+) => {$(
+        impl $kind for Elements {
+            type Ok = Value;
+            type Error = Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.0.push(value.serialize(ToValue)?);
-        Ok(())
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+                self.0.push(value.serialize(ToValue)?);
+                Ok(())
+            }
 
-    fn end(self) -> Result<Value> {
-        Ok(within(self.1, Value::Array(self.0)))
-    }
+            fn end(self) -> Result<Value> {
+                Ok(within(self.1, Value::Array(self.0)))
+            }
+        }
+    )+};
 }
 
-impl SerializeTuple for Elements {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<Value> {
-        SerializeSeq::end(self)
-    }
-}
-
-impl SerializeTupleStruct for Elements {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<Value> {
-        SerializeSeq::end(self)
-    }
-}
-
-impl SerializeTupleVariant for Elements {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<Value> {
-        SerializeSeq::end(self)
-    }
-}
+elements!(
+    SerializeSeq: serialize_element,
+    SerializeTuple: serialize_element,
+    SerializeTupleStruct: serialize_field,
+    SerializeTupleVariant: serialize_field
+);
 
 impl SerializeMap for Members {
     type Ok = Value;
