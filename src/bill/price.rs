@@ -10,6 +10,8 @@ use crate::{
     usage::WEB_SEARCH,
 };
 
+crate::json::serialize_through_json!(Bill<'_>);
+
 /// The price of one token of each kind, in 10^-12 of the currency, for requests whose input is
 /// longer than `over` tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

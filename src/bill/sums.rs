@@ -8,6 +8,8 @@ use crate::{
     transcript::{Currency, Money, Usage},
 };
 
+crate::json::serialize_through_json!(UsageSum, UsageSums);
+
 /// The usage of exchanges, added up. A sum that outgrows 64 bits stays at their largest number.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

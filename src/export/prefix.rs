@@ -59,11 +59,14 @@ pub struct PrefixReport {
 }
 
 /// Where two requests first differ.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Divergence {
-    /// The value in the next request, or the one that it lacks.
+    /// The value in the next request, or the one that it lacks. On the wire a JSON pointer.
+    #[serde(serialize_with = "crate::json::as_text")]
     pub path: Path,
     /// The first byte that differs, in the string at the path; `None` where it is no string.
+    #[serde(rename = "byte")]
     pub offset: Option<usize>,
     /// Who wrote that byte in the next request: a chunk with its frame and facets, or framing.
     /// Where the string ends there, who wrote its end; `None` where there is no such string.

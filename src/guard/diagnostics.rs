@@ -3,6 +3,8 @@ use crate::{
     transcript::sse_events,
 };
 
+crate::json::serialize_through_json!(ProviderDiagnostics);
+
 /// What a provider itself says of why its cache served less, where the request asked for it.
 ///
 /// Anthropic answers in `diagnostics.cache_miss_reason`, OpenAI in `prompt_cache_diagnostics`.

@@ -6,6 +6,8 @@ use crate::{
     request::{Request, ToolChange},
 };
 
+crate::json::serialize_through_json!(FirstDifference);
+
 /// Where a request first differs from the one before it, in the order of the cache, and who wrote
 /// that.
 #[non_exhaustive]

@@ -10,6 +10,8 @@ use crate::{
     transcript::Money,
 };
 
+crate::json::serialize_through_json!(Prediction);
+
 /// What the provider's cache will make of a request, said before it is sent.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::{Message, Messages, message::PieceSource};
 
 use crate::{
@@ -26,17 +28,9 @@ pub struct RenderedContext {
 
 /// Who a run of bytes in a message belongs to.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Owner {
-    /// A chunk of a frame.
-    Chunk {
-        /// The frame.
-        frame: FrameSeq,
-        /// The chunk's index in the frame's snapshot.
-        chunk: usize,
-        /// The facets that wrote it; empty for separators and turn markers.
-        facet_ids: Vec<FacetId>,
-    },
     /// A chunk of the context's tail.
     Tail {
         /// The context.
@@ -46,7 +40,20 @@ pub enum Owner {
         /// The facets that wrote it.
         facet_ids: Vec<FacetId>,
     },
+    /// What belongs to no frame, by name: `system_prompt`, `separator`.
+    Framing(&'static str),
+    /// A chunk of a frame.
+    #[serde(untagged)]
+    Chunk {
+        /// The frame.
+        frame: FrameSeq,
+        /// The chunk's index in the frame's snapshot.
+        chunk: usize,
+        /// The facets that wrote it; empty for separators and turn markers.
+        facet_ids: Vec<FacetId>,
+    },
     /// A chunk of a block that stands for frames.
+    #[serde(untagged)]
     Block {
         /// The id of the block.
         block: Arc<str>,
@@ -56,15 +63,16 @@ pub enum Owner {
         facet_ids: Vec<FacetId>,
     },
     /// A part of a request that was recorded whole.
+    #[serde(untagged)]
     Recorded {
-        /// The frame of the message; `None` for what is in no frame, as a tool definition.
-        frame: Option<FrameSeq>,
         /// The facet: `tool:NAME` for a tool definition, `parameter:NAME`, `system`, and
         /// `message:INDEX` for a message.
+        #[serde(rename = "recorded")]
         facet: FacetId,
+        /// The frame of the message; `None` for what is in no frame, as a tool definition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        frame: Option<FrameSeq>,
     },
-    /// What belongs to no frame, by name: `system_prompt`, `separator`.
-    Framing(&'static str),
 }
 
 /// A run of bytes of a message with its owner.

@@ -6,11 +6,12 @@ use super::{Owner, Span};
 use crate::{
     Error, Result,
     id::{FacetId, FrameSeq},
-    json::{Fields, Object, ObjectExt, Value},
+    json::{self, Fields, Object, ObjectExt, Value},
     text::TextRange,
 };
 
-crate::json::serde_through_json!(Owner, Span);
+crate::json::deserialize_through_json!(Owner);
+crate::json::serde_through_json!(Span);
 
 impl Owner {
     /// Every name that [`Owner::Framing`] has: what is framing of contexts, then that of exports.
@@ -36,33 +37,7 @@ impl Owner {
     /// "facetIds"}}`, `{"block", "chunk", "facetIds"}`, `{"recorded", "frame"}`, or `{"framing"}`.
     /// O(size).
     pub fn to_json(&self) -> Value {
-        let ids = |ids: &[FacetId]| ids.iter().map(FacetId::as_str).collect::<Value>();
-        let mut owner = Object::new();
-        match self {
-            Owner::Chunk { frame, chunk, facet_ids } => {
-                owner.put("frame", frame.get());
-                owner.put("chunk", *chunk as u64);
-                owner.put("facetIds", ids(facet_ids));
-            }
-            Owner::Tail { context, index, facet_ids } => {
-                let mut tail = Object::new();
-                tail.put("context", context.as_str());
-                tail.put("index", *index as u64);
-                tail.put("facetIds", ids(facet_ids));
-                owner.put("tail", tail);
-            }
-            Owner::Block { block, chunk, facet_ids } => {
-                owner.put("block", &**block);
-                owner.put("chunk", *chunk as u64);
-                owner.put("facetIds", ids(facet_ids));
-            }
-            Owner::Recorded { frame, facet } => {
-                owner.put("recorded", facet.as_str());
-                owner.put_some("frame", frame.map(FrameSeq::get));
-            }
-            Owner::Framing(name) => owner.put("framing", *name),
-        }
-        owner.into()
+        json::to_value(self).unwrap_or_default()
     }
 
     /// The owner with this JSON. O(size).

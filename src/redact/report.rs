@@ -1,5 +1,7 @@
 use crate::json::{Object, ObjectExt, Value};
 
+crate::json::serialize_through_json!(RedactionReport);
+
 /// The version of the report as JSON.
 const VERSION: u64 = 1;
 

@@ -15,6 +15,8 @@ use crate::{
     veil::Source,
 };
 
+crate::json::serialize_through_json!(LossAudit, AuditedName);
+
 /// Members of a request that are no part of the conversation.
 const APART: [&str; 2] = ["/model", "/tools"];
 

@@ -6,7 +6,8 @@ use crate::{
 };
 
 /// From where on a provider's cache does not serve a request, whatever text is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CacheFrom {
     /// Nothing is served.
     Start,
@@ -17,7 +18,7 @@ pub enum CacheFrom {
 }
 
 /// Something that differs between two requests and takes the cache from the second.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CacheBreak {
     /// What it is: the name of a parameter, or `images`, or `citations`.
     pub cause: String,

@@ -19,6 +19,8 @@ use crate::{
     veil::{Facet, FacetPart, PartContent},
 };
 
+crate::json::serialize_through_json!(Request);
+
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -46,7 +48,7 @@ impl PartialEq for ParsedBody {
 
 /// The tokens of a request, by what they are for. Each part is counted by itself, as it is written:
 /// an estimate of what a provider makes of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RequestTokens {
     /// The definitions of the tools.
     pub tools: u64,

@@ -37,6 +37,7 @@ mod to_value;
 mod value;
 mod write;
 
+pub use self::serde::as_text;
 pub use error::{Error, ErrorKind, Place, WithPlace};
 pub use fields::{Fields, ObjectExt};
 pub use from_value::from_value;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error as _, MapAccess, SeqAccess, Visitor},
-    ser::{SerializeMap, SerializeSeq},
+    ser::SerializeSeq,
 };
 
 use super::{Number, Object, Value};
@@ -42,12 +42,14 @@ impl Serialize for Value {
                 array.iter().try_for_each(|value| seq.serialize_element(value))?;
                 seq.end()
             }
-            Value::Object(object) => {
-                let mut map = serializer.serialize_map(Some(object.len()))?;
-                object.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
-                map.end()
-            }
+            Value::Object(object) => object.serialize(serializer),
         }
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self)
     }
 }
 
@@ -131,6 +133,14 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
+/// Writes a value as its text: for `#[serde(serialize_with = "json::as_text")]`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn as_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
 /// Implements serde's two traits through a type's own `to_json` and `from_json`; with `ref` where
 /// the latter takes a reference.
 #[macro_export]
@@ -147,6 +157,14 @@ macro_rules! serde_through_json {
     };
     ($($name:ty),+) => {
         $crate::serialize_through_json!($($name),+);
+        $crate::deserialize_through_json!($($name),+);
+    };
+}
+
+/// Implements `Deserialize` through a type's own `from_json`, which takes the value.
+#[macro_export]
+macro_rules! deserialize_through_json {
+    ($($name:ty),+) => {
         $(
             impl<'de> serde::Deserialize<'de> for $name {
                 fn deserialize<D>(deserializer: D) -> Result<Self, D::Error>

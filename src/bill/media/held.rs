@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The images, sounds and documents that a request holds, by a model's rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct MediaCount {
     /// How many there are.
     pub parts: u64,

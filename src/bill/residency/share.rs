@@ -3,6 +3,8 @@ use crate::{
     transcript::Usage,
 };
 
+crate::json::serialize_through_json!(Share);
+
 /// The price of a token that was read from the cache, written to it for an hour, written to it for
 /// less, sent without it, and put out, in 10^-12 of the currency.
 pub(in crate::bill) type TokenRates = [u128; 5];

@@ -21,6 +21,8 @@ use crate::{
     json::{Number, Object, ObjectExt, Value},
 };
 
+crate::json::serialize_through_json!(Survival);
+
 /// How much of something a text still says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SurvivingShare {
