@@ -37,7 +37,6 @@ mod state;
 mod transform;
 mod unit;
 mod walk;
-mod words;
 
 pub(crate) use crate::text::quote::{OF_STATE, guarded, quoted, quoted_line};
 pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};
@@ -51,7 +50,7 @@ pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
 pub use job::{CompressionJob, Passage};
-pub(crate) use ledger::{Chronicle, ContextTexts, Happened, OwnWords, brief, rules, worth_keeping};
+pub(crate) use ledger::{Chronicle, ContextTexts, Happened, brief, worth_keeping};
 pub use ledger::{Ledger, LedgerLine};
 pub use net::NetOps;
 pub use options::CompressionOptions;
@@ -65,6 +64,3 @@ pub use transform::{
 };
 pub(crate) use unit::Unit;
 pub(crate) use walk::Step;
-#[cfg(all(test, feature = "record"))]
-pub(crate) use words::WordPlaces;
-pub(crate) use words::{last_command, said_by_user};

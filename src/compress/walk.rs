@@ -3,11 +3,12 @@ use std::{
     ops::Range,
 };
 
-use super::{NetOps, Passage, Unit, net, unit::Units, words::WordPlaces};
+use super::{NetOps, Passage, Unit, net, unit::Units};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FacetType, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
+    steps::WordPlaces,
     veil::{Facet, Frame, Frames, History, Veil},
 };
 

@@ -1,6 +1,10 @@
-//! What the calls of a session do, and what came of them: read once, for all who ask.
+//! Who speaks in a session, what the user demands, what calls do, and what came of them: read once,
+//! for all who ask.
 //!
 //! ```text
+//! texts ───── TextLog, WordPlaces → the user, the agent, a program, the operator
+//! message ─── OwnWords → what of it is certainly the user's
+//! sentences ─ Demands ─→ rules, and what takes them back
 //! arguments ─ Action ──→ kind, subject, files with what happens to each, plan, work asked for
 //! command ─── shell, script ──→ the files that it touches
 //! result ──── Class ───→ done, failed, not run, cancelled, denied, or going on
@@ -12,24 +16,39 @@
 
 mod action;
 mod contents;
+mod demands;
 mod envelope;
 mod facet_calls;
 mod file_read;
 mod outcome;
+mod own_words;
 pub(crate) mod plan;
 pub(crate) mod running;
 mod script;
+mod sentence;
 mod shell;
+mod speaker;
 
 pub(crate) use action::{Action, CallKind, arguments};
 pub(crate) use contents::held;
+pub(crate) use demands::{Demand, Demands};
 pub(crate) use envelope::{is_note, is_prompt, unwrapped};
 pub use facet_calls::{FacetCall, FacetCalls, ToolCall};
 pub(crate) use file_read::{FileRead, LineRange};
 pub(crate) use outcome::{
     Asked, Class, failing_lines, failure, is_error_line, is_silent, single_line, telling_line, told,
 };
+pub(crate) use own_words::OwnWords;
 pub(crate) use plan::{Item, PlanStep, Status};
+pub(crate) use sentence::{
+    is_question, lower,
+    rule::{is_headed, is_said},
+    sentences, words,
+};
+pub use speaker::words_in;
+pub(crate) use speaker::{
+    Heard, Speaker, TextLog, WordPlaces, is_words, last_command, may_be_words, said_by_user,
+};
 
 /// What a call does to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

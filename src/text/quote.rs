@@ -18,7 +18,7 @@ pub(crate) const HEADS: [&str; 2] = [OF_SUMMARY, OF_STATE];
 const MARK: &str = " ";
 
 /// What compression writes where it cuts a text, and no handle.
-const CUT: &str = "[…]";
+pub(crate) const LEFT_OUT: &str = "[…]";
 
 /// A text of lines that are all marked as quoted, and each written as [`quoted_line`] does. Blank
 /// lines stay blank. O(n).
@@ -54,9 +54,9 @@ pub(crate) fn quoted_line(text: &str) -> Cow<'_, str> {
         let after = rest.get(c.len_utf8()..).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = match c {
-            '[' if rest.starts_with(CUT) => {
-                line.push_str(CUT);
-                rest = rest.get(CUT.len()..).unwrap_or_default();
+            '[' if rest.starts_with(LEFT_OUT) => {
+                line.push_str(LEFT_OUT);
+                rest = rest.get(LEFT_OUT.len()..).unwrap_or_default();
                 continue;
             }
             '…' if line.ends_with('[') || after.starts_with(']') => line.write_str("..."),

@@ -1,13 +1,13 @@
 //! Who speaks in the user's place, as the readers know it.
 
 use super::Transcript;
-use crate::compress::Ledger;
+use crate::steps::words_in;
 
 /// What is known for the user's words in a transcript.
 fn words(input: &str) -> Vec<String> {
     let records = Transcript::new(input.as_bytes()).unwrap();
     let frames: Vec<_> = records.map(|record| record.unwrap().frame).collect();
-    frames.iter().filter_map(Ledger::words_in).map(str::to_owned).collect()
+    frames.iter().filter_map(words_in).map(str::to_owned).collect()
 }
 
 #[track_caller]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    compress::{OwnWords, guarded, quoted, worth_keeping},
+    compress::{guarded, quoted, worth_keeping},
     id::FrameSeq,
     snapshot::{CutText, FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
+    steps::OwnWords,
     tokens::TokenCounter,
 };
 

@@ -4,11 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{ContextWindow, change::Change, shrink::tokens_of};
 use crate::{
-    compress::last_command,
     hud::RenderedContext,
     id::{FacetId, FrameSeq},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
-    steps::{Action, Asked, Class, FileRead, LineRange, ToolCall},
+    steps::{Action, Asked, Class, FileRead, LineRange, ToolCall, last_command},
     veil::{CallOutcome, Facet, Frame, History, Pair, calls_and_results},
 };
 

@@ -7,13 +7,13 @@ use indexmap::IndexMap;
 
 use super::ledgers::{LedgerRoom, Said, name_of};
 use crate::{
-    compress::{Passage, WordPlaces},
+    compress::Passage,
     hud::{Hud, NativeFormat},
     id::{FrameSeq, Millis, Role},
     json::Value,
     replay::survival::{words, work},
     snapshot::{FrameSnapshot, PartRef},
-    steps::{Class, FacetCalls},
+    steps::{Class, FacetCalls, WordPlaces},
     tokens::Chars4,
     transcript::{Transcript, TranscriptFormat},
     veil::{CallOutcome, Facet, FacetChange, Frame, History, Source, calls_and_results},

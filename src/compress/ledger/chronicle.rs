@@ -7,11 +7,10 @@ use super::{
     decisions::Decisions,
     replies::Replies,
     section::SectionLine,
-    speaker::Speaker,
 };
 use crate::{
     id::FrameSeq,
-    steps::{Class, Touch},
+    steps::{Class, Speaker, Touch},
 };
 
 /// What happened, as it came: for who keeps something else of it than lines.

@@ -1,5 +1,5 @@
-use super::{Section, SectionLine, rule};
-use crate::{compress::Passage, id::FrameSeq, text::flat};
+use super::{Section, SectionLine};
+use crate::{compress::Passage, id::FrameSeq, steps::is_said, text::flat};
 
 /// What a context says besides the ledger, which need not say it again.
 #[derive(Debug, Default)]
@@ -19,15 +19,15 @@ impl<'c> ContextTexts<'c> {
 
     /// Whether the context says a line elsewhere, or something that is later than it.
     pub(super) fn says(&self, line: &SectionLine) -> bool {
-        let is_said = |said: &str| {
+        let stands = |said: &str| {
             let of_frame = self.words.iter().filter(|(frame, _)| Some(*frame) == line.frame);
-            of_frame.into_iter().any(|(_, text)| rule::is_said(text, said))
+            of_frame.into_iter().any(|(_, text)| is_said(text, said))
         };
         match line.section {
             // The middle of long words is left out, and may hold the rule or the step.
-            Section::Rules => is_said(line.shorter.first().unwrap_or(&line.text).trim_matches('"')),
+            Section::Rules => stands(line.shorter.first().unwrap_or(&line.text).trim_matches('"')),
             Section::Plan => match line.shorter.get(1) {
-                Some(step) => is_said(step),
+                Some(step) => stands(step),
                 None => self.words.iter().any(|(frame, _)| Some(*frame) == line.frame),
             },
             // The user said something since.

@@ -1,7 +1,12 @@
 //! What an agent decided or found out, told from what it only guessed.
 
-use super::sentence::{holds, is_question, lower, sentences, words};
-use crate::text::words::decision::{DECISIONS, GUESSES, REJECTIONS, RETRACTIONS};
+use crate::{
+    steps::{is_question, lower, sentences, words},
+    text::{
+        holds,
+        words::decision::{DECISIONS, GUESSES, REJECTIONS, RETRACTIONS},
+    },
+};
 
 /// The sentences of a text that tell of a decision, in order. Guesses and questions are none.
 pub(super) fn decisions(text: &str) -> impl Iterator<Item = &str> {

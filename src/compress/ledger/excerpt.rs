@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::own_words::OwnWords;
-use crate::{text::shortened, tokens::TokenCounter};
-
-/// What stands where something is left out.
-pub(in crate::compress) const LEFT_OUT: &str = "[…]";
+use crate::{
+    steps::OwnWords,
+    text::{quote::LEFT_OUT, shortened},
+    tokens::TokenCounter,
+};
 
 /// What the beginning of a text ends with.
 const CUT_OFF: &str = " […]";

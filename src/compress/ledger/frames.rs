@@ -1,9 +1,9 @@
 //! Frames as the veil has them: where things stand in what was never rendered.
 
-use super::{Chronicle, Ledger, own_words::OwnWords, speaker::is_of_program};
+use super::{Chronicle, Ledger};
 use crate::{
-    id::{FacetType, FrameSeq, Role},
-    steps::{Action, Status},
+    id::{FrameSeq, Role},
+    steps::{Action, Status, is_words},
     veil::{Facet, Frame, Source},
 };
 
@@ -61,15 +61,6 @@ impl Ledger {
         }
     }
 
-    /// What the user says in a frame, past what programs put before it: the first text that is the
-    /// user's. O(text).
-    pub fn words_in(frame: &Frame) -> Option<&str> {
-        let is_users = frame.source == Source::User;
-        let words = frame.added().filter(|facet| is_users && is_words(facet));
-        let text = words.map(|facet| &*facet.content).find(|text| !is_of_program(text))?;
-        Some(OwnWords::of(text).inside_of_tags())
-    }
-
     /// The steps of the plan that are not done, those in work first, with the frame of the plan.
     /// O(n) for all of them.
     pub fn open_steps(&self) -> impl Iterator<Item = (FrameSeq, &str)> {
@@ -104,12 +95,6 @@ impl Ledger {
         let is_open = self.errors.last() == Some(last);
         is_open.then_some((last.frame, last.call.as_str(), last.text.as_str()))
     }
-}
-
-/// Whether a facet is what somebody said.
-fn is_words(facet: &Facet) -> bool {
-    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
-        && !facet.content.trim().is_empty()
 }
 
 /// The text of a facet and of what it holds, each on a line of its own.

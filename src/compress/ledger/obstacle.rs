@@ -1,9 +1,14 @@
 //! What an agent found missing: a rule that asks for it cannot be kept.
 
-use super::sentence::{holds, is_question, lower, sentences, words};
-use crate::text::words::{
-    decision::GUESSES,
-    obstacle::{MEANS, MISSING},
+use crate::{
+    steps::{is_question, lower, sentences, words},
+    text::{
+        holds,
+        words::{
+            decision::GUESSES,
+            obstacle::{MEANS, MISSING},
+        },
+    },
 };
 
 /// The sentences of a text of the agent that tell of means that are not there, in order.

@@ -1,11 +1,11 @@
 //! What the agent answered to a request of the user: the body of its last text before the user
 //! speaks again.
 
-use super::sentence::{holds, lower, sentences};
 use crate::{
     id::FrameSeq,
+    steps::{lower, sentences},
     text::{
-        flat,
+        flat, holds,
         words::replies::{CLOSINGS, TELLING},
     },
 };

@@ -2,15 +2,13 @@
 
 use super::{
     ContextTexts, Ledger, LedgerLine, LeftOut, Section, SectionLine,
-    excerpt::{LEFT_OUT, ends, excerpt_of_output},
+    excerpt::{ends, excerpt_of_output},
     filling::{Filling, Form, take, written},
     open_call::Failure,
-    rule,
-    state::Noted,
 };
 use crate::{
-    steps::{Item, Status, single_line, telling_line, unwrapped},
-    text::shortened,
+    steps::{Demand, Item, Status, is_headed, single_line, telling_line, unwrapped},
+    text::{quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
 
@@ -127,8 +125,8 @@ impl Ledger {
             lines.push(line);
         }
         // What the user answered is no open question.
-        let is_last = |said: &&Noted| self.last_words.is_none_or(|words| words <= said.frame);
-        if let Some(said) = self.said.as_ref().filter(is_last) {
+        let is_last = |at| self.last_words.is_none_or(|words| words <= at);
+        if let Some(said) = self.said.as_ref().filter(|said| is_last(said.frame)) {
             let text = ends(&said.text, (room / 2).clamp(LINE, SPEECH));
             let mut line = SectionLine::new(Section::Speech, said.frame, text);
             line.shorter = [LINE, LINE / 2, LINE / 4].map(|most| ends(&said.text, most)).to_vec();
@@ -204,10 +202,14 @@ impl Ledger {
     fn rule_lines(&self) -> Vec<SectionLine> {
         let mut rules: Vec<_> = self.demands().iter().collect();
         rules.sort_by_key(|of| {
-            let is_headed = rule::is_headed(&of.text);
-            (!of.text.contains("```"), !is_headed, std::cmp::Reverse(of.frame), of.text.len())
+            (
+                !of.text.contains("```"),
+                !is_headed(&of.text),
+                std::cmp::Reverse(of.frame),
+                of.text.len(),
+            )
         });
-        let line = |of: &Noted| {
+        let line = |of: &Demand| {
             let plain = format!("\"{}\"", of.text);
             let mut line = SectionLine::new(Section::Rules, of.frame, &plain);
             if let Some(replaced) = &of.replaces {

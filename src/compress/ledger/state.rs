@@ -2,33 +2,21 @@ use std::collections::BTreeMap;
 
 use super::{
     chronicle::Chronicle,
-    correction::{self, Age},
     decisions::Decisions,
-    excerpt::{LEFT_OUT, ends},
+    excerpt::ends,
     obstacle,
     open_call::{Failure, Running, Waiting},
     open_result::OpenResult,
-    own_words::{OwnWords, Said},
-    rule,
-    sentence::is_question,
-    speaker::{Speaker, may_be_words},
-    text_log::{Heard, TextLog},
     trailer::Trailer,
 };
 use crate::{
     compress::Passage,
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
-    steps::{Action, Item, plan},
-    text::{flat, shortened},
+    steps::{Action, Demands, Heard, Item, OwnWords, Speaker, TextLog, may_be_words, plan},
+    text::{quote::LEFT_OUT, shortened},
     veil::{CallOutcome, Source},
 };
-
-/// So many rules are remembered; of more the oldest are forgotten.
-const MOST_RULES: usize = 200;
-
-/// The bytes that are remembered of a rule that another one replaced.
-const REPLACED: usize = 120;
 
 /// So many of what the agent found missing are remembered, and so many bytes of each.
 const MOST_OBSTACLES: usize = 6;
@@ -78,11 +66,11 @@ pub struct Ledger {
     /// The frame of the user's first words, and that of the last.
     pub(super) first_words: Option<FrameSeq>,
     pub(super) last_words: Option<FrameSeq>,
-    pub(super) rules: Vec<Noted>,
+    pub(super) rules: Demands,
     /// The same as they were when the agent first spoke, while it is not certain who speaks in the
     /// user's place since.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) asked: Vec<Noted>,
+    #[serde(default, skip_serializing_if = "Demands::is_empty")]
+    pub(super) asked: Demands,
     /// The frame with which the agent first spoke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_turn: Option<FrameSeq>,
@@ -132,14 +120,11 @@ pub struct Ledger {
 pub(super) struct Noted {
     pub(super) frame: FrameSeq,
     pub(super) text: String,
-    /// Of a rule, the earlier one that it took back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) replaces: Option<String>,
 }
 
 impl Noted {
     fn new(frame: FrameSeq, text: impl Into<String>) -> Self {
-        Self { frame, text: text.into(), replaces: None }
+        Self { frame, text: text.into() }
     }
 }
 
@@ -235,7 +220,7 @@ impl Ledger {
 
     /// What was demanded: the rules of the user, or, where it is not certain who speaks, what of the
     /// task would be some.
-    pub(super) fn demands(&self) -> &[Noted] {
+    pub(super) fn demands(&self) -> &Demands {
         if self.is_certain() || !self.log.has_spoken() { &self.rules } else { &self.asked }
     }
 
@@ -307,7 +292,7 @@ impl Ledger {
         if self.log.is_sure() {
             self.rules = std::mem::take(&mut self.asked);
         }
-        self.asked.clear();
+        self.asked = Demands::default();
         self.log.sees_call();
         self.command = None;
     }
@@ -389,13 +374,13 @@ impl Ledger {
         if !has_chronicle {
             self.decisions.user_speaks(&own.own());
         }
-        self.take_rules(frame, text, own);
+        self.rules.take(frame, text, own, self.last_words);
         self.last_words = Some(frame);
     }
 
     /// Notes the command in the agent's last text as a call.
     fn begin_command(&mut self, chronicle: Option<&mut Chronicle>) {
-        if let Some(Noted { frame, text, .. }) = self.command.take() {
+        if let Some(Noted { frame, text }) = self.command.take() {
             self.call(frame, None, SHELL, Action::of_command(&text), chronicle);
         }
     }
@@ -409,43 +394,6 @@ impl Ledger {
     ) {
         self.begin_command(chronicle.as_deref_mut());
         self.result(frame, None, (text, CallOutcome::Unstated), chronicle);
-    }
-
-    /// Notes the rules of a text. A rule about the same replaces an earlier one, and so does a
-    /// sentence that takes it back, where it is certainly the user's: else both stand.
-    fn take_rules(&mut self, frame: FrameSeq, text: &str, words: &OwnWords<'_>) {
-        let before = self.last_words;
-        let mut after_no = false;
-        for Said { text: said, own, is_certain } in words.sentences() {
-            if is_question(said) {
-                continue;
-            }
-            let correction = correction::correction(&own, after_no);
-            after_no = correction::is_mere_no(&own);
-            let is_rule = rule::is_rule(&own);
-            let text = flat(&rule::with_code(text, said));
-            let is_gone = |known: &Noted| {
-                let age = match known.frame {
-                    at if at == frame => Age::Same,
-                    at if Some(at) == before => Age::Recent,
-                    _ => Age::Old,
-                };
-                known.text == text
-                    || is_rule && known.frame < frame && correction::replaces(&own, &known.text)
-                    || correction.is_some_and(|correction| {
-                        correction::takes_back(&own, correction, &known.text, age)
-                    })
-            };
-            let gone = self.rules.iter().rfind(|known| is_gone(known) && known.text != text);
-            let replaces = gone.map(|gone| shortened(&gone.text, REPLACED));
-            if replaces.is_some() || is_rule || correction::says_instead(&own) {
-                self.rules.retain(|known| known.text != text && (!is_certain || !is_gone(known)));
-                let replaces = replaces.filter(|_| is_certain);
-                self.rules.push(Noted { frame, text, replaces });
-            }
-        }
-        let over = self.rules.len().saturating_sub(MOST_RULES);
-        self.rules.drain(..over);
     }
 
     /// Notes what the agent finds missing.

@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use super::{identifiers::identifiers, material::Material};
 use crate::{
     Error, ErrorKind, Result,
-    compress::ledger::{
-        Filling, Form, LEFT_OUT, Ledger, LeftOut, Section, SectionLine, take, write,
-    },
-    text::quote::quoted,
+    compress::ledger::{Filling, Form, Ledger, LeftOut, Section, SectionLine, take, write},
+    text::quote::{LEFT_OUT, quoted},
     tokens::TokenCounter,
 };
 

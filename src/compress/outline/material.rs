@@ -9,10 +9,11 @@ use crate::{
     compress::{
         CompressionJob,
         job::chunks,
-        ledger::{Chronicle, Section, SectionLine, excerpt, is_said},
+        ledger::{Chronicle, Section, SectionLine, excerpt},
     },
     id::FrameSeq,
     snapshot::{ChunkRef, PartRef},
+    steps::is_said,
     text::flat,
     tokens::TokenCounter,
 };

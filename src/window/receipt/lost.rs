@@ -11,9 +11,10 @@ use super::{
     readable::ReadableText,
 };
 use crate::{
-    compress::{identifiers, rules, said_by_user},
+    compress::identifiers,
     hud::{Message, RenderedContext},
     id::{ChunkType, FrameSeq},
+    steps::{OwnWords, said_by_user},
     window::FittedContext,
 };
 
@@ -63,8 +64,10 @@ impl<'t> LostTexts<'t> {
         for original in replaced.iter().flat_map(|replaced| &replaced.originals) {
             let snapshot = &*original.passage.snapshot;
             if originals.is_words(original.passage.from) {
-                for rule in said_by_user(snapshot).flat_map(rules) {
-                    self.note(LostKind::Rule, rule, original);
+                for text in said_by_user(snapshot) {
+                    for (_, rule) in OwnWords::of(text).rules() {
+                        self.note(LostKind::Rule, rule, original);
+                    }
                 }
             }
             for chunk in snapshot.chunks() {

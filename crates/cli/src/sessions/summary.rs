@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use afterimage::{
     bill::{Bill, UsageSums},
-    compress::Ledger,
     json::{self, Object, Value},
     request::Exchange,
     session::Viewer,
+    steps::words_in,
     transcript::{Money, Usage},
     veil::{Frame, Source as Speaker},
 };
@@ -157,7 +157,7 @@ impl Summary {
         if self.first.as_ref().is_some_and(|first| !first.of_program) {
             return;
         }
-        let words = Ledger::words_in(frame);
+        let words = words_in(frame);
         let said = || frame.added().find(|of| !of.is_result() && !of.content.trim().is_empty());
         let is_new = self.first.is_none() && frame.source == Speaker::User;
         let text = words.or_else(|| is_new.then(said).flatten().map(|facet| &*facet.content));

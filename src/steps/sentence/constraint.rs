@@ -1,8 +1,11 @@
 //! Constraints that no word like *never* heads: what is to stay as it is, and under which label
 //! work is allowed.
 
-use super::sentence::{holds, lower, words};
-use crate::text::words::constraint::{AIMS, BEFORE, HARMS, KEEPS, LABELS, NO_LIMITS};
+use super::{lower, words};
+use crate::text::{
+    holds,
+    words::constraint::{AIMS, BEFORE, HARMS, KEEPS, LABELS, NO_LIMITS},
+};
 
 /// Whether a sentence of the user limits how something is done, without a word that says so at its
 /// head. Questions are told apart elsewhere.

@@ -1,12 +1,11 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
-use super::{
-    constraint::is_constraint,
-    own_words::OwnWords,
-    sentence::{holds, is_question, lower, words},
-};
-use crate::text::words::rule::{
-    DENIALS, INTERJECTIONS, IRREGULAR_PAST, OPINIONS, PERSONS, RULES, STATES, UNSPACED, WEAK,
+use super::{constraint::is_constraint, is_question, lower, words};
+use crate::text::{
+    holds,
+    words::rule::{
+        DENIALS, INTERJECTIONS, IRREGULAR_PAST, OPINIONS, PERSONS, RULES, STATES, UNSPACED, WEAK,
+    },
 };
 
 /// A longer block of code is no part of a rule.
@@ -14,21 +13,14 @@ const LONGEST_CODE: usize = 200;
 
 const THINGS: [&str; 3] = ["it", "this", "that"];
 
-/// The user's own sentences in a text that are rules, in order: nothing that is quoted or pasted,
-/// no question, and nothing that tells of the user.
-pub(crate) fn rules(text: &str) -> impl Iterator<Item = &str> {
-    let rules: Vec<&str> = OwnWords::of(text).rules().map(|(_, rule)| rule).collect();
-    rules.into_iter()
-}
-
 /// Whether a sentence of the user is a rule.
-pub(super) fn is_rule(sentence: &str) -> bool {
+pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
     let is_asking = is_headed(sentence) || is_constraint(sentence);
     is_asking && !is_question(sentence) && !is_statement(sentence)
 }
 
 /// Whether a sentence holds the word of a rule.
-pub(super) fn is_headed(sentence: &str) -> bool {
+pub(crate) fn is_headed(sentence: &str) -> bool {
     let is_worded = sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &RULES);
     is_worded || UNSPACED.iter().any(|word| sentence.contains(word))
 }
@@ -112,7 +104,7 @@ fn is_opinion(lower: &str, words: &[&str]) -> bool {
 
 /// A rule with the block of code that it ends with: `issue exactly this command:` and the command.
 /// `rule` is a part of `text`.
-pub(super) fn with_code(text: &str, rule: &str) -> String {
+pub(in crate::steps) fn with_code(text: &str, rule: &str) -> String {
     let whole = || {
         let from = (rule.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
         let after = text.get(from + rule.len()..)?;
@@ -129,7 +121,7 @@ pub(super) fn with_code(text: &str, rule: &str) -> String {
 const LEADING: usize = 3;
 
 /// Whether a text holds a rule: as it is, or its command with the words that lead to it.
-pub(in crate::compress) fn is_said(text: &str, rule: &str) -> bool {
+pub(crate) fn is_said(text: &str, rule: &str) -> bool {
     let command = rule.find("```").and_then(|at| {
         let lead = rule.get(..at)?.trim_end();
         let from = lead.rmatch_indices(' ').nth(LEADING).map_or(0, |(at, _)| at + 1);
@@ -141,10 +133,15 @@ pub(in crate::compress) fn is_said(text: &str, rule: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps::OwnWords;
+
+    fn rules(text: &str) -> Vec<&str> {
+        OwnWords::of(text).rules().map(|(_, rule)| rule).collect()
+    }
 
     #[test]
     fn rules_are_whole_sentences_outside_of_code() {
-        let found = |text| rules(text).collect::<Vec<_>>();
+        let found = rules;
         assert_eq!(
             found("Move it. Never push to main! Thanks.\n- Always run `make test` first"),
             ["Never push to main!", "Always run `make test` first"]
@@ -200,11 +197,11 @@ mod tests {
     #[test]
     fn a_rule_keeps_the_code_that_it_ends_with() {
         let text = "Done? Run exactly this command:\n\n```sh\nmake tide\n```\nThen stop.";
-        let rule = rules(text).next().unwrap();
+        let rule = rules(text)[0];
         assert_eq!(rule, "Run exactly this command:");
         assert_eq!(with_code(text, rule), "Run exactly this command:\n\n```sh\nmake tide\n```");
         let other = "Never do this: x.\n```sh\nmake\n```";
-        assert_eq!(with_code(other, rules(other).next().unwrap()), "Never do this: x.");
+        assert_eq!(with_code(other, rules(other)[0]), "Never do this: x.");
     }
 
     #[test]

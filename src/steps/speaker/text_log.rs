@@ -1,14 +1,10 @@
 //! Logs without calls: commands stand in what the agent says, and what they print in the user's
 //! place.
 
-use super::{
-    line_kind::is_chat_head,
-    own_words::OwnWords,
-    speaker::{Speaker, is_of_program},
-};
+use super::{Speaker, is_of_program};
 use crate::{
     id::Role,
-    steps::{Class, is_error_line, is_prompt},
+    steps::{Class, OwnWords, is_error_line, is_prompt, own_words::is_chat_head},
     veil::{CallOutcome, Source},
 };
 
@@ -16,7 +12,7 @@ use crate::{
 /// a program has answered one: before that a block of code may be anything.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(in crate::compress) struct TextLog {
+pub(crate) struct TextLog {
     commands: Commands,
     /// Whether the user spoke.
     has_words: bool,
@@ -38,12 +34,12 @@ pub(in crate::compress) struct TextLog {
 
 /// Who says a text.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::compress) struct Heard<'t> {
-    pub(in crate::compress) speaker: Speaker,
+pub(crate) struct Heard<'t> {
+    pub(crate) speaker: Speaker,
     /// Whether it answers a command in the agent's text.
-    pub(in crate::compress) is_answer: bool,
+    pub(crate) is_answer: bool,
     /// What the user wrote behind such an answer.
-    pub(in crate::compress) behind: Option<&'t str>,
+    pub(crate) behind: Option<&'t str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -68,45 +64,45 @@ enum Commands {
 }
 
 impl TextLog {
-    pub(in crate::compress) fn sees_call(&mut self) {
+    pub(crate) fn sees_call(&mut self) {
         (self.commands, self.waits) = (Commands::InCalls, false);
         self.turns = self.turns.saturating_add(1);
     }
 
     /// Whether the agent spoke, or made a call: before that no program can have answered.
-    pub(super) fn has_spoken(&self) -> bool {
+    pub(crate) fn has_spoken(&self) -> bool {
         self.turns > 0
     }
 
     /// Whether it is certain that the user speaks in the user's place: what tools answer stands
     /// elsewhere.
-    pub(super) fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         self.commands == Commands::InCalls
     }
 
     /// Whether commands may stand in texts.
-    pub(in crate::compress) fn may_hold_commands(&self) -> bool {
+    pub(crate) fn may_hold_commands(&self) -> bool {
         self.commands != Commands::InCalls
     }
 
     /// Whether a program answered a command in the agent's text.
-    pub(super) fn is_sure(&self) -> bool {
+    pub(crate) fn is_sure(&self) -> bool {
         self.commands == Commands::InTexts
     }
 
     /// Whether the agent's last text holds a command that nobody answered.
-    pub(in crate::compress) fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 
     /// The command in a text of the agent, where it may be one.
-    pub(super) fn command<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(crate) fn command<'t>(&self, text: &'t str) -> Option<&'t str> {
         self.may_hold_commands().then(|| fenced_command(text)).flatten()
     }
 
     /// Takes the next text, which is no call, result or thought. What the environment says in the
     /// user's place answers a command that waits, as a program does, and is nothing else.
-    pub(in crate::compress) fn hears<'t>(
+    pub(crate) fn hears<'t>(
         &mut self,
         source: Option<&Source>,
         role: Role,
@@ -229,7 +225,7 @@ fn is_prose(line: &str) -> bool {
 
 /// The command in the agent's text, in a log without calls: the last fenced block that is meant for
 /// a shell or names no language.
-pub(in crate::compress) fn fenced_command(text: &str) -> Option<&str> {
+pub(crate) fn fenced_command(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut found = None;
     while let Some((_, after)) = rest.split_once("```") {

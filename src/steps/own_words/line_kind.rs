@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{rule, sentence::words};
+use crate::steps::sentence::{rule, words};
 use crate::text::words::material::{
     ACCORDING, ACTING, ARTICLES, ASKING, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
     PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
@@ -71,7 +71,7 @@ pub(super) fn is_logged(line: &str) -> bool {
 
 /// Whether a line is the name and the time that a chat shows above what somebody wrote:
 /// `Bob  10:32 AM`, `Bob — Today at 10:32`.
-pub(super) fn is_chat_head(line: &str) -> bool {
+pub(in crate::steps) fn is_chat_head(line: &str) -> bool {
     let plain = line.trim_end_matches(|c: char| c.is_ascii_alphabetic() || " .]".contains(c));
     let rest = line.get(plain.len()..).unwrap_or_default().to_lowercase();
     let half = rest.replace(['.', ' ', ']'], "");

@@ -1,15 +1,26 @@
 //! Who said a text: the parts of a message decide, then what it looks like, then its role.
 
-use super::line_kind::has;
-use crate::text::words::material::OF_USERS;
-use crate::text::{
-    quote::HEADS,
-    words::speaker::{BEGINNINGS, OF_PROGRAMS},
+mod text_log;
+mod word_places;
+
+use super::OwnWords;
+use crate::{
+    id::FacetType,
+    text::{
+        quote::HEADS,
+        words::{
+            material::OF_USERS,
+            speaker::{BEGINNINGS, OF_PROGRAMS},
+        },
+    },
+    veil::{Facet, Frame, Source},
 };
+pub(crate) use text_log::{Heard, TextLog};
+pub(crate) use word_places::{WordPlaces, last_command, said_by_user};
 
 /// Who said something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compress) enum Speaker {
+pub(crate) enum Speaker {
     User,
     Agent,
     /// What a program put into a message, whoever the message is from.
@@ -18,7 +29,7 @@ pub(in crate::compress) enum Speaker {
 }
 
 /// Whether a chunk of this type may be somebody's words: states, summaries and what a reader knows for a notice are none.
-pub(in crate::compress) fn may_be_words(chunk_type: Option<&str>) -> bool {
+pub(crate) fn may_be_words(chunk_type: Option<&str>) -> bool {
     !matches!(
         chunk_type,
         Some("state" | "summary" | "notice" | "ambient" | "formatting" | "unknown")
@@ -36,12 +47,27 @@ pub(crate) fn is_of_program(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name = rest.split(|c: char| !is_name(c)).next().unwrap_or_default().to_ascii_lowercase();
     let ends = rest.get(name.len()..).is_some_and(|rest| rest.starts_with(['>', ' ']));
-    if !ends || has(&OF_USERS, &name) || !OF_PROGRAMS.iter().any(|part| name.contains(part)) {
+    if !ends || OF_USERS.contains(&&*name) || !OF_PROGRAMS.iter().any(|part| name.contains(part)) {
         return false;
     }
     // People write this tag too, and speak behind it.
     let behind = text.rsplit("</context>").next().unwrap_or_default();
     name != "context" || !behind.contains(char::is_alphanumeric) || is_of_program(behind)
+}
+
+/// Whether a facet is what somebody said.
+pub(crate) fn is_words(facet: &Facet) -> bool {
+    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
+        && !facet.content.trim().is_empty()
+}
+
+/// What the user says in a frame, past what programs put before it: the first text that is the
+/// user's. O(text).
+pub fn words_in(frame: &Frame) -> Option<&str> {
+    let is_users = frame.source == Source::User;
+    let words = frame.added().filter(|facet| is_users && is_words(facet));
+    let text = words.map(|facet| &*facet.content).find(|text| !is_of_program(text))?;
+    Some(OwnWords::of(text).inside_of_tags())
 }
 
 /// Whether a text begins with a line by which a program tells whose result follows:

@@ -1,17 +1,21 @@
 //! Later words of the user that take back an earlier rule.
 
 use super::{
-    sentence::{holds, is_question, lower, words},
+    is_question, lower,
     topic::{is_same_word, names, orders, subjects, topic},
+    words,
 };
-use crate::text::words::{
-    correction::{ALLOWING, CORRECTING, DENYING, INSTEAD, OF_REVOKING, REVOKING},
-    rule::RULES,
+use crate::text::{
+    holds,
+    words::{
+        correction::{ALLOWING, CORRECTING, DENYING, INSTEAD, OF_REVOKING, REVOKING},
+        rule::RULES,
+    },
 };
 
 /// The words by which a sentence corrects what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Correction {
+pub(in crate::steps) enum Correction {
     /// `forget that`
     Revokes,
     /// `no, use X`
@@ -24,7 +28,7 @@ pub(super) enum Correction {
 
 /// How a sentence corrects what was said before; `after_no` says that the sentence before it is a
 /// mere `No.`
-pub(super) fn correction(sentence: &str, after_no: bool) -> Option<Correction> {
+pub(in crate::steps) fn correction(sentence: &str, after_no: bool) -> Option<Correction> {
     if is_question(sentence) {
         return None;
     }
@@ -51,7 +55,7 @@ pub(super) fn correction(sentence: &str, after_no: bool) -> Option<Correction> {
 }
 
 /// Whether a sentence says nothing but that something else was wrong: `No.`, `Wait.`
-pub(super) fn is_mere_no(sentence: &str) -> bool {
+pub(in crate::steps) fn is_mere_no(sentence: &str) -> bool {
     let lower = lower(sentence);
     let words = words(&lower);
     let is_no =
@@ -60,7 +64,7 @@ pub(super) fn is_mere_no(sentence: &str) -> bool {
 }
 
 /// Whether a correction is to be known by itself, whatever was said before.
-pub(super) fn says_instead(sentence: &str) -> bool {
+pub(in crate::steps) fn says_instead(sentence: &str) -> bool {
     let lower = lower(sentence);
     // What stands in a condition asks for nothing.
     let asked = match lower.strip_prefix("if ") {
@@ -72,7 +76,7 @@ pub(super) fn says_instead(sentence: &str) -> bool {
 
 /// How long before the correction a rule was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Age {
+pub(in crate::steps) enum Age {
     /// In the same message.
     Same,
     /// In the message of the user before it.
@@ -81,7 +85,12 @@ pub(super) enum Age {
 }
 
 /// Whether a sentence that corrects takes back an earlier rule.
-pub(super) fn takes_back(sentence: &str, correction: Correction, earlier: &str, age: Age) -> bool {
+pub(in crate::steps) fn takes_back(
+    sentence: &str,
+    correction: Correction,
+    earlier: &str,
+    age: Age,
+) -> bool {
     let old = topic(earlier);
     let shared = |of: &[String], with: &[String]| {
         of.iter().filter(|word| with.iter().any(|other| is_same_word(word, other))).count()
@@ -145,7 +154,7 @@ fn given_up(sentence: &str) -> Option<String> {
 
 /// Whether a later rule replaces an earlier one: both speak of the same, which is most of the
 /// earlier one's words, and they ask for something else. What says the same again replaces nothing.
-pub(super) fn replaces(later: &str, earlier: &str) -> bool {
+pub(in crate::steps) fn replaces(later: &str, earlier: &str) -> bool {
     if orders(later) == orders(earlier) || subjects(later) != subjects(earlier) {
         return false;
     }

@@ -1,6 +1,6 @@
 //! What a sentence is about, and what it asks for.
 
-use super::sentence::{lower, words};
+use super::{lower, words};
 use crate::text::words::{
     rule::RULES,
     topic::{BOUNDS, EMPTY},

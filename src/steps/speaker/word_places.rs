@@ -1,4 +1,4 @@
-use super::ledger::{Speaker, TextLog, fenced_command, is_of_program, may_be_words};
+use super::{Speaker, TextLog, is_of_program, may_be_words, text_log::fenced_command};
 use crate::{
     id::{ChunkType, Role},
     snapshot::{ChunkRef, FrameSnapshot, PartRef},
@@ -23,9 +23,9 @@ pub(crate) struct FrameWords {
     /// Whether they are the user's, or some of them.
     pub(crate) of_user: bool,
     /// Of a frame with a program's answer to a command in the agent's text, the frame of that command.
-    pub(super) command: Option<usize>,
+    pub(crate) command: Option<usize>,
     /// Whether the frame holds nothing but such an answer.
-    pub(super) is_output: bool,
+    pub(crate) is_output: bool,
 }
 
 impl WordPlaces {
@@ -67,22 +67,22 @@ impl WordPlaces {
     }
 
     /// Whether the agent's texts may hold commands.
-    pub(super) fn may_hold_commands(&self) -> bool {
+    pub(crate) fn may_hold_commands(&self) -> bool {
         self.log.may_hold_commands()
     }
 
     /// Whether a frame holds words of the user.
-    pub(super) fn holds(&self, index: usize) -> bool {
+    pub(crate) fn holds(&self, index: usize) -> bool {
         self.all.binary_search(&index).is_ok()
     }
 
     /// The frame of the user's first message.
-    pub(super) fn first(&self) -> Option<usize> {
+    pub(crate) fn first(&self) -> Option<usize> {
         self.all.first().copied()
     }
 
     /// The frame of the user's last instruction.
-    pub(super) fn last(&self) -> Option<usize> {
+    pub(crate) fn last(&self) -> Option<usize> {
         self.all.last().copied()
     }
 }

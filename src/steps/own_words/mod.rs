@@ -1,13 +1,25 @@
 //! What of a user's message is the user's own, and what it quotes or pastes. One scan tells them
 //! apart, and all that speaks for the user asks it: rules, what takes them back, words, excerpts.
 
+mod line_kind;
+mod material;
+mod message_scan;
+mod quotations;
+
 use std::{borrow::Cow, ops::Range};
 
-use super::{
-    excerpt::LEFT_OUT, line_kind::has, message_scan::Scan, quotations::quotations, rule,
-    sentence::sentences,
+use self::{
+    line_kind::has,
+    material::{Kind, Material},
+    message_scan::Scan,
+    quotations::quotations,
 };
-use crate::text::words::material::{JOINING, ORDERS};
+use super::sentence::{rule, sentences};
+use crate::text::{
+    quote::LEFT_OUT,
+    words::material::{JOINING, ORDERS},
+};
+pub(super) use line_kind::is_chat_head;
 
 /// A user's message, told apart.
 pub(crate) struct OwnWords<'t> {
@@ -16,29 +28,6 @@ pub(crate) struct OwnWords<'t> {
     material: Vec<Material>,
     /// Where sentences stand that are certainly the user's: before all that may be material.
     certain: Range<usize>,
-}
-
-/// A part of a message that is not the user's.
-#[derive(Debug)]
-pub(super) struct Material {
-    pub(super) range: Range<usize>,
-    pub(super) kind: Kind,
-    /// What its rest begins with, and its beginning ends with, where a text is cut inside of it.
-    pub(super) open: String,
-    pub(super) close: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// In tags, or behind marks of a quotation.
-    Quote,
-    Paste,
-    /// A heading or the tag of a client: no rule, but no material either.
-    Heading,
-    /// Whole sentences inside of a line.
-    Sentences,
-    /// Less than a sentence: a name, a word.
-    Name,
 }
 
 /// A sentence of the user.
@@ -121,13 +110,13 @@ impl<'t> OwnWords<'t> {
     }
 
     /// Whether nothing of it is the user's: all stands in tags, or behind marks of a quotation.
-    pub(super) fn is_quotation(&self) -> bool {
+    pub(crate) fn is_quotation(&self) -> bool {
         self.between(&[Kind::Quote]).all(|(part, _)| self.part(part).trim().is_empty())
     }
 
     /// The user's message without the lines that are quoted or pasted, with a mark where they are
     /// left out. A message of nothing else keeps them, each behind the mark of a quotation.
-    pub(super) fn words(&self) -> Cow<'t, str> {
+    pub(crate) fn words(&self) -> Cow<'t, str> {
         let own = self.without(&[Kind::Quote, Kind::Paste]);
         if own.contains(char::is_alphanumeric) || self.text.trim().is_empty() {
             return own;
@@ -139,7 +128,7 @@ impl<'t> OwnWords<'t> {
     }
 
     /// The text without the tags that stand around it, and what else clients put before it in tags.
-    pub(super) fn inside_of_tags(&self) -> &'t str {
+    pub(crate) fn inside_of_tags(&self) -> &'t str {
         let tags =
             || self.material.iter().filter(|of| self.part(of.range.clone()).starts_with('<'));
         let is_blank = |range: Range<usize>| self.part(range).trim().is_empty();
@@ -152,7 +141,7 @@ impl<'t> OwnWords<'t> {
     }
 
     /// What is certain not to be quoted or pasted, with a mark where something is left out.
-    pub(super) fn own(&self) -> Cow<'t, str> {
+    pub(crate) fn own(&self) -> Cow<'t, str> {
         let own = self.without(&[Kind::Quote, Kind::Paste, Kind::Sentences]);
         if own.contains(char::is_alphanumeric) { own } else { "".into() }
     }
@@ -174,7 +163,7 @@ impl<'t> OwnWords<'t> {
     }
 
     /// The user's sentences, in order.
-    pub(super) fn sentences(&self) -> impl Iterator<Item = Said<'t>> {
+    pub(in crate::steps) fn sentences(&self) -> impl Iterator<Item = Said<'t>> {
         let runs = self.between(&[Kind::Quote, Kind::Paste, Kind::Heading]);
         runs.flat_map(move |(run, _)| {
             sentences(self.part(run)).map(move |said| self.said(self.place_of(said), said))
@@ -225,7 +214,7 @@ impl<'t> OwnWords<'t> {
     }
 
     /// A part of the text, with the marks of what it cuts.
-    pub(super) fn kept(&self, range: Range<usize>) -> String {
+    pub(crate) fn kept(&self, range: Range<usize>) -> String {
         let ((_, open), (close, _)) = (self.marks(range.start), self.marks(range.end));
         let part = self.part(range);
         let close = if part.ends_with('\n') { close.trim_start() } else { close };

@@ -1,13 +1,17 @@
-//! Sentences of what was said, outside of code.
+//! Sentences of what was said, outside of code: what each asks for, and what it takes back.
 
-pub(super) use crate::text::holds;
+mod constraint;
+pub(super) mod correction;
+pub(super) mod rule;
+mod topic;
+
 use crate::text::words::sentence::{ASKS, OPENINGS};
 
 /// A longer sentence is a text.
 const LONGEST: usize = 300;
 
 /// The sentences of a text outside of code, each at most [`LONGEST`] bytes.
-pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     let prose = paragraphs(text).filter(move |line| {
         let is_fence = line.trim_start().starts_with("```");
@@ -80,18 +84,18 @@ fn end_of_sentence(text: &str) -> usize {
 }
 
 /// A text in small letters with plain apostrophes.
-pub(super) fn lower(text: &str) -> String {
+pub(crate) fn lower(text: &str) -> String {
     text.to_lowercase().replace('’', "'")
 }
 
 /// The words of a text in small letters.
-pub(super) fn words(lower: &str) -> Vec<&str> {
+pub(crate) fn words(lower: &str) -> Vec<&str> {
     let parts = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
     parts.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether a sentence asks: by its mark, or by the words that it begins with.
-pub(super) fn is_question(sentence: &str) -> bool {
+pub(crate) fn is_question(sentence: &str) -> bool {
     let end = sentence.trim_end_matches(|c: char| c.is_whitespace() || "\"')*_`”’».!".contains(c));
     if end.ends_with(['?', '？']) || sentence.contains("? (") {
         return true;

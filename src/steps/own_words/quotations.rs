@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::own_words::{Kind, Material};
+use super::material::{Kind, Material};
 
 /// The marks that are told from apostrophes and from each other by what stands beside them.
 const DOUBLE: [char; 19] = [

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 
 use super::{
-    correction::{correction, says_instead},
     line_kind::{
         Begin, begin, columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged,
         is_mail_head, is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead,
         points_below, report,
     },
-    own_words::{Kind, Material},
+    material::{Kind, Material},
     quotations::is_mark,
+};
+use crate::steps::sentence::{
+    correction::{correction, says_instead},
     rule,
 };
 use crate::text::words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS};
