@@ -58,7 +58,7 @@ fn on_database(args: &Observe, policy: Policy, out: &mut Output) -> Outcome {
             let nothing = || nothing_set_aside(&accept.account, &accept.tool);
             let outcome = accepted.ok_or_else(nothing)?;
             if args.json {
-                return out.json(outcome.to_json());
+                return out.json(json::to_value(&outcome)?);
             }
             for line in put::said(&outcome) {
                 writeln!(out, "{}", printable(&line))?;
@@ -229,7 +229,7 @@ fn aside(observations: &Observations, args: &Get, as_json: bool, out: &mut Outpu
         return Ok(writeln!(out, "{value}")?);
     }
     let mut object = object! { "account": args.account.as_str() };
-    if let Value::Object(info) = found.info.to_json() {
+    if let Value::Object(info) = json::to_value(&found.info)? {
         object.extend(info);
     }
     object.insert("content".to_owned(), value);

@@ -1,21 +1,22 @@
 use std::collections::BTreeMap;
 
-use super::{Moment, Pointer, pointer::id_text};
-use crate::{
-    Result,
-    json::{Fields, Object, ObjectExt, Value},
-};
+use serde::{Deserialize, Serialize};
 
-crate::json::serde_through_json!(Ages);
+use super::{Moment, Pointer, pointer::id_text};
+use crate::json::Value;
 
 /// When each path of an observation was last seen.
 ///
 /// A response names its scalars, its empty containers, and its arrays unless they are merged by a
 /// key. Each of these is as old as the last response that named it; what holds several is as old
-/// as the oldest of them. Only what differs from the observation's own moment is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// as the oldest of them. Only what differs from the observation's own moment is kept. Its wire
+/// form is that of a database (`docs/FORMAT.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ages {
+    #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Moment>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     inside: BTreeMap<String, Ages>,
 }
 
@@ -116,32 +117,6 @@ impl Ages {
             _ => {}
         }
         oldest.unwrap_or(seen)
-    }
-
-    /// The wire form, as in a database (`docs/FORMAT.md`). O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put_some("seen", self.seen.map(Moment::to_json));
-        if !self.inside.is_empty() {
-            let inside = self.inside.iter().map(|(name, ages)| (name.as_str(), ages.to_json()));
-            object.put("inside", inside.collect::<Object>());
-        }
-        object.into()
-    }
-
-    /// Loads the wire form. O(size).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.
-    pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "ages")?;
-        let seen = fields.nested("seen", Moment::from_json)?;
-        let mut inside = BTreeMap::new();
-        for (name, value) in fields.object("inside")?.unwrap_or_default() {
-            let ages = Ages::from_json(value).map_err(|error| error.under(&name))?;
-            inside.insert(name, ages);
-        }
-        Ok(Self { seen, inside })
     }
 }
 

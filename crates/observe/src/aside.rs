@@ -1,16 +1,13 @@
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     IgnoreReason, Moment,
     observation::read_payload,
     shown::{self, short},
 };
-use crate::{
-    Result,
-    json::{Fields, Object, ObjectExt, Value},
-};
-
-crate::json::serde_through_json!(RejectedAnswerInfo);
+use crate::{Result, json::Value};
 
 /// The most characters that are shown of an answer that was set aside.
 const EXCERPT_CHARS: usize = 80;
@@ -27,20 +24,28 @@ pub struct RejectedAnswer {
 }
 
 /// What is known of an [`RejectedAnswer`] besides its payload.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RejectedAnswerInfo {
     /// The observation beside which it is kept.
     pub name: String,
     /// The tool.
+    #[serde(default)]
     pub tool: String,
     /// When it came, or which tick it is of.
+    #[serde(flatten)]
     pub seen: Moment,
     /// Why it did not replace the observation.
     pub reason: IgnoreReason,
     /// How many answers in a row were set aside.
+    #[serde(default = "one")]
     pub count: u64,
     /// How it begins.
+    #[serde(default)]
     pub excerpt: String,
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl RejectedAnswer {
@@ -70,37 +75,6 @@ impl RejectedAnswerInfo {
             "" => what.to_owned(),
             excerpt => format!("{what}: {excerpt}"),
         }
-    }
-
-    /// The wire form: `name`, `tool`, `at`, `tick`, `reason`, `count`, `excerpt`. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("name", self.name.as_str());
-        object.put("tool", self.tool.as_str());
-        object.put("at", self.seen.at.get());
-        object.put_some("tick", self.seen.tick);
-        object.put("reason", self.reason.as_str());
-        object.put("count", self.count);
-        object.put("excerpt", self.excerpt.as_str());
-        object.into()
-    }
-
-    /// Loads the wire form. O(size).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.
-    pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "an answer that was set aside")?;
-        let at = Fields::required(fields.i64("at")?, "at", "an integer")?;
-        let reason = fields.string("reason")?.as_deref().and_then(IgnoreReason::named);
-        Ok(Self {
-            name: Fields::required(fields.string("name")?, "name", "a name")?,
-            tool: fields.string("tool")?.unwrap_or_default(),
-            seen: Moment { at: crate::Millis::new(at), tick: fields.u64("tick")? },
-            reason: Fields::required(reason, "reason", "failed, older, empty or other_shape")?,
-            count: fields.u64("count")?.unwrap_or(1),
-            excerpt: fields.string("excerpt")?.unwrap_or_default(),
-        })
     }
 }
 

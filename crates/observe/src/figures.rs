@@ -2,141 +2,92 @@ use crate::json::{Object, ObjectExt, Value};
 
 crate::json::serialize_through_json!(Figures);
 
-/// What calls of a tool cost, and what summaries spared.
-///
-/// Tokens are the estimate [`Chars4`](crate::tokens::Chars4): to count 190 KB exactly would take
-/// longer than everything else that is done with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+/// Declares the figures once: their fields, and their names for programs. Their order is that of the
+/// arrays in databases.
+macro_rules! figures {
+    ($($(#[$doc:meta])+ $field:ident $name:literal,)+) => {
+        /// What calls of a tool cost, and what summaries spared.
+        ///
+        /// Tokens are the estimate [`Chars4`](crate::tokens::Chars4): to count 190 KB exactly would
+        /// take longer than everything else that is done with them.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Figures {
+            $($(#[$doc])+ pub $field: u64,)+
+        }
+
+        impl Figures {
+            /// The figures with their names.
+            fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$(($name, self.$field)),+].into_iter()
+            }
+
+            fn fields(&mut self) -> impl Iterator<Item = &mut u64> {
+                [$(&mut self.$field),+].into_iter()
+            }
+        }
+    };
+}
+
+figures! {
     /// Calls.
-    pub calls: u64,
+    calls "calls",
     /// Those that failed.
-    pub failed: u64,
+    failed "failed",
     /// Those whose response was kept, as a whole or as a part.
-    pub kept: u64,
+    kept "kept",
     /// Those whose response changed nothing of what was known.
-    pub unchanged: u64,
+    unchanged "unchanged",
     /// Those that asked for what was there, not stale and not old.
-    pub fresh_repeats: u64,
+    fresh_repeats "freshRepeats",
     /// The bytes of the responses.
-    pub bytes_in: u64,
+    bytes_in "bytesIn",
     /// The tokens of the responses.
-    pub tokens_in: u64,
+    tokens_in "tokensIn",
     /// The summaries in which the tool was shown.
-    pub contexts: u64,
+    contexts "contexts",
     /// The bytes that it took in them.
-    pub bytes_shown: u64,
+    bytes_shown "bytesShown",
     /// The tokens that it took in them.
-    pub tokens_shown: u64,
+    tokens_shown "tokensShown",
     /// The bytes of the payloads that it stood for in them.
-    pub bytes_stood_for: u64,
+    bytes_stood_for "bytesStoodFor",
     /// The tokens of the payloads that it stood for in them.
-    pub tokens_stood_for: u64,
+    tokens_stood_for "tokensStoodFor",
     /// Those that were older than what was known, and were set aside.
-    pub older: u64,
+    older "older",
     /// Those that were empty, and were set aside.
-    pub empty: u64,
+    empty "empty",
     /// Those of another shape, which were set aside.
-    pub other_shape: u64,
+    other_shape "otherShape",
     /// How often somebody asked before a call.
-    pub checks: u64,
+    checks "checks",
     /// How often the answer was that the call can be spared.
-    pub spared: u64,
+    spared "spared",
 }
 
 impl Figures {
-    /// How many figures there are.
-    pub(super) const COUNT: usize = 17;
-
-    /// The names of the figures, in the order of [`Figures::to_array`].
-    pub(super) const NAMES: [&str; Self::COUNT] = [
-        "calls",
-        "failed",
-        "kept",
-        "unchanged",
-        "freshRepeats",
-        "bytesIn",
-        "tokensIn",
-        "contexts",
-        "bytesShown",
-        "tokensShown",
-        "bytesStoodFor",
-        "tokensStoodFor",
-        "older",
-        "empty",
-        "otherShape",
-        "checks",
-        "spared",
-    ];
-
-    pub(super) fn to_array(self) -> [u64; Self::COUNT] {
-        [
-            self.calls,
-            self.failed,
-            self.kept,
-            self.unchanged,
-            self.fresh_repeats,
-            self.bytes_in,
-            self.tokens_in,
-            self.contexts,
-            self.bytes_shown,
-            self.tokens_shown,
-            self.bytes_stood_for,
-            self.tokens_stood_for,
-            self.older,
-            self.empty,
-            self.other_shape,
-            self.checks,
-            self.spared,
-        ]
+    /// The figures as they stand in databases.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn to_array(self) -> Value {
+        self.named().map(|(_, figure)| Value::from(figure)).collect()
     }
 
-    pub(super) fn from_array(figures: [u64; Self::COUNT]) -> Self {
-        let [
-            calls,
-            failed,
-            kept,
-            unchanged,
-            fresh_repeats,
-            bytes_in,
-            tokens_in,
-            contexts,
-            bytes_shown,
-            tokens_shown,
-            bytes_stood_for,
-            tokens_stood_for,
-            older,
-            empty,
-            other_shape,
-            checks,
-            spared,
-        ] = figures;
-        Self {
-            calls,
-            failed,
-            kept,
-            unchanged,
-            fresh_repeats,
-            bytes_in,
-            tokens_in,
-            contexts,
-            bytes_shown,
-            tokens_shown,
-            bytes_stood_for,
-            tokens_stood_for,
-            older,
-            empty,
-            other_shape,
-            checks,
-            spared,
+    /// The figures of such an array; those that are missing at its end are 0.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn from_array(array: &[Value]) -> Self {
+        let mut figures = Self::default();
+        for (figure, known) in figures.fields().zip(array) {
+            *figure = known.as_u64().unwrap_or_default();
         }
+        figures
     }
 
     /// The sum of two. Saturates.
-    pub fn plus(self, other: Self) -> Self {
-        let (mut sums, others) = (self.to_array(), other.to_array());
-        sums.iter_mut().zip(others).for_each(|(sum, other)| *sum = sum.saturating_add(other));
-        Self::from_array(sums)
+    pub fn plus(mut self, other: Self) -> Self {
+        for (sum, (_, other)) in self.fields().zip(other.named()) {
+            *sum = sum.saturating_add(other);
+        }
+        self
     }
 
     /// The tokens that summaries did not cost.
@@ -151,10 +102,8 @@ impl Figures {
 
     /// The figures by name, with `tokensSaved`. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        for (name, figure) in Self::NAMES.iter().zip(self.to_array()) {
-            object.put(name, figure);
-        }
+        let named = self.named().map(|(name, figure)| (name, Value::from(figure)));
+        let mut object: Object = named.collect();
         object.put("tokensSaved", self.tokens_saved());
         object.into()
     }

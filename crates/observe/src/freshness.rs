@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::{
     Account, Age, Figures, Moment, ObservationInfo, Observations, RejectedAnswerInfo, StoreReader,
     account::check_name, observation::LOST, observations::note_damaged_payload, shown,
 };
 use crate::{
     Result,
-    json::{Object, ObjectExt, Value},
+    json::{ObjectExt, Value, object, to_value},
 };
 
 crate::json::serialize_through_json!(Freshness);
@@ -34,7 +36,7 @@ impl<'a> PlannedCall<'a> {
 
     /// A call for an account, whoever makes it.
     pub fn of_account(account: &'a str, tool: &'a str) -> Self {
-        Self { agent: None, account: Some(account), tool, arguments: None, within: None }
+        Self { agent: None, account: Some(account), ..Self::new("", tool) }
     }
 
     /// Adds the arguments.
@@ -71,7 +73,8 @@ pub struct Freshness {
 }
 
 /// Whether a call can be spared, or why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// What it would tell is known, not stale, and not old: it can be spared.
     Fresh,
@@ -89,23 +92,6 @@ pub enum Verdict {
     NoAccount,
     /// The policy says nothing of the tool.
     NotObserved,
-}
-
-impl Verdict {
-    /// The verdict in a word, for programs: `fresh`, `old`, `stale`, `partial`, `damaged`,
-    /// `unknown`, `no_account`, `not_observed`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Fresh => "fresh",
-            Verdict::Old => "old",
-            Verdict::Stale => "stale",
-            Verdict::Partial => "partial",
-            Verdict::Damaged => "damaged",
-            Verdict::Unknown => "unknown",
-            Verdict::NoAccount => "no_account",
-            Verdict::NotObserved => "not_observed",
-        }
-    }
 }
 
 impl Observations {
@@ -278,15 +264,16 @@ impl Freshness {
     /// The freshness for programs: `tool`, `name`, `account` (or null), `fresh`, `verdict`, `text`,
     /// `observation` (as in a database, or null), `aside` (optional). O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("tool", self.tool.as_str());
-        object.put("name", self.name.as_str());
-        object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));
-        object.put("fresh", self.is_fresh());
-        object.put("verdict", self.verdict.as_str());
-        object.put("text", self.text());
-        object.put("observation", self.info.as_ref().map_or(Value::Null, ObservationInfo::to_json));
-        object.put_some("aside", self.aside.as_ref().map(RejectedAnswerInfo::to_json));
+        let mut object = object! {
+            "tool": self.tool.as_str(),
+            "name": self.name.as_str(),
+            "account": self.account.as_deref(),
+            "fresh": self.is_fresh(),
+            "verdict": to_value(&self.verdict).unwrap_or_default(),
+            "text": self.text(),
+            "observation": self.info.as_ref().map(ObservationInfo::to_json),
+        };
+        object.put_some("aside", self.aside.as_ref().and_then(|aside| to_value(aside).ok()));
         object.into()
     }
 }

@@ -1,7 +1,7 @@
-use super::{Moment, Response};
-use crate::json::{Object, ObjectExt, Value};
+use serde::{Deserialize, Serialize};
 
-crate::json::serialize_through_json!(Interception);
+use super::{Moment, Response};
+use crate::json::Value;
 
 /// A tool call on its way back to the agent.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +30,7 @@ impl<'a> ToolCall<'a> {
     /// A call for an account, whoever made it. A response that says that it is of another account
     /// is refused.
     pub fn of_account(account: &'a str, tool: &'a str, response: &'a Response) -> Self {
-        Self {
-            agent: None,
-            account: Some(account),
-            tool,
-            arguments: None,
-            response,
-            takes_over: false,
-        }
+        Self { agent: None, account: Some(account), ..Self::new("", tool, response) }
     }
 
     /// As a login that takes the account over from the agent that has it, as after a restart under
@@ -53,13 +46,15 @@ impl<'a> ToolCall<'a> {
 }
 
 /// What came of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Interception {
     /// The tool, as the policy knows it.
     pub tool: String,
     /// Whose world it told of.
     pub account: Option<String>,
     /// How it changed who plays what.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<LoginChange>,
     /// The observation that the response now is.
     pub stored: Option<String>,
@@ -69,24 +64,30 @@ pub struct Interception {
     pub stale: Vec<String>,
     /// How many paths of the observations it changed, up to 64 for each.
     pub changed: usize,
-    /// Whether the call asked for what was there, not stale and not old.
-    pub was_fresh: bool,
     /// Whether something was known of it before.
     pub was_known: bool,
+    /// Whether the call asked for what was there, not stale and not old.
+    pub was_fresh: bool,
     /// Since when the payload is what it is, where the response said nothing new but the tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged_since: Option<Moment>,
     /// The observation beside which the response is kept, where it did not replace it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
     /// The lines of the policy of which a value is missing in what was kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// The agent that had the account until this login took it over.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<String>,
     /// Why nothing was kept, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<IgnoreReason>,
 }
 
 /// How a call changed who plays what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LoginChange {
     /// The agent has this account now, with all that was known of it.
     LoggedIn,
@@ -99,7 +100,8 @@ pub enum LoginChange {
 }
 
 /// Why a response was not kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IgnoreReason {
     /// The call failed.
     Failed,
@@ -117,37 +119,6 @@ pub enum IgnoreReason {
     Damaged,
 }
 
-impl IgnoreReason {
-    const ALL: [Self; 7] = [
-        Self::Failed,
-        Self::NotObserved,
-        Self::NoAccount,
-        Self::Older,
-        Self::Empty,
-        Self::OtherShape,
-        Self::Damaged,
-    ];
-
-    /// The reason with this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
-    }
-
-    /// The reason in a word, for programs: `failed`, `not_observed`, `no_account`, `older`,
-    /// `empty`, `other_shape`, `damaged`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            IgnoreReason::Failed => "failed",
-            IgnoreReason::NotObserved => "not_observed",
-            IgnoreReason::NoAccount => "no_account",
-            IgnoreReason::Older => "older",
-            IgnoreReason::Empty => "empty",
-            IgnoreReason::OtherShape => "other_shape",
-            IgnoreReason::Damaged => "damaged",
-        }
-    }
-}
-
 impl LoginChange {
     /// The change in a word, for programs.
     pub const fn as_str(self) -> &'static str {
@@ -157,30 +128,5 @@ impl LoginChange {
             LoginChange::LoggedOut => "logged_out",
             LoginChange::Released => "released",
         }
-    }
-}
-
-impl Interception {
-    /// The interception for programs. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
-        object.put("tool", self.tool.as_str());
-        object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));
-        object.put_some("session", self.session.map(LoginChange::as_str));
-        object.put("stored", self.stored.as_deref().map_or(Value::Null, Value::from));
-        object.put("merged", texts(&self.merged));
-        object.put("stale", texts(&self.stale));
-        object.put("changed", self.changed as u64);
-        object.put("wasKnown", self.was_known);
-        object.put("wasFresh", self.was_fresh);
-        object.put_some("unchangedSince", self.unchanged_since.map(Moment::to_json));
-        object.put_some("aside", self.aside.as_deref());
-        if !self.missing.is_empty() {
-            object.put("missing", texts(&self.missing));
-        }
-        object.put_some("takenFrom", self.taken_from.as_deref());
-        object.put_some("ignored", self.ignored.map(IgnoreReason::as_str));
-        object.into()
     }
 }

@@ -1,5 +1,6 @@
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Mutex, PoisonError},
 };
 
@@ -10,10 +11,16 @@ use super::{
 use crate::Result;
 
 /// Observations in memory, gone with the store.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemoryStore(Mutex<State>);
 
-#[derive(Debug, Default)]
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
 struct State {
     accounts: BTreeMap<String, Account>,
     /// The account of each agent.
@@ -25,13 +32,7 @@ struct State {
     undo: Vec<Undo>,
 }
 
-#[derive(Debug)]
-enum Undo {
-    Account(String, Option<Account>),
-    Observation(String, String, Option<Box<Observation>>),
-    RejectedAnswer(String, String, Option<Box<RejectedAnswer>>),
-    Figures(String, Option<Figures>),
-}
+type Undo = Box<dyn FnOnce(&mut State) + Send>;
 
 impl ObservationStore for MemoryStore {
     fn read(&self, job: &mut dyn FnMut(&dyn StoreReader) -> Result<()>) -> Result<()> {
@@ -53,56 +54,49 @@ impl ObservationStore for MemoryStore {
 impl State {
     /// Takes back what is not done: of a job that failed, or of one that panicked.
     fn take_back(&mut self) {
-        while let Some(undo) = self.undo.pop() {
-            match undo {
-                Undo::Account(name, before) => self.set_account(&name, before),
-                Undo::Observation(account, name, before) => {
-                    self.set_observation(&account, &name, before.map(|before| *before));
-                }
-                Undo::RejectedAnswer(account, name, before) => {
-                    self.set_aside(&account, &name, before.map(|before| *before));
-                }
-                Undo::Figures(tool, Some(before)) => drop(self.figures.insert(tool, before)),
-                Undo::Figures(tool, None) => drop(self.figures.remove(&tool)),
-            }
+        for undo in std::mem::take(&mut self.undo).into_iter().rev() {
+            undo(self);
         }
         self.undo.clear();
     }
 
     fn set_account(&mut self, name: &str, account: Option<Account>) {
-        if let Some(before) = self.accounts.remove(name)
-            && let Some(agent) = before.agent
-        {
-            self.agents.remove(&agent);
+        let before = set(&mut self.accounts, name, account.clone());
+        if let Some(agent) = before.as_ref().and_then(|before| before.agent.as_ref()) {
+            self.agents.remove(agent);
         }
-        if let Some(account) = account {
-            if let Some(agent) = &account.agent {
-                self.agents.insert(agent.clone(), name.to_owned());
-            }
-            self.accounts.insert(name.to_owned(), account);
+        if let Some(agent) = account.and_then(|account| account.agent) {
+            self.agents.insert(agent, name.to_owned());
         }
+        let name = name.to_owned();
+        self.undo.push(Box::new(move |state| state.set_account(&name, before)));
     }
 
     fn set_observation(&mut self, account: &str, name: &str, observation: Option<Observation>) {
-        match observation {
-            Some(observation) => {
-                let of_account = self.observations.entry(account.to_owned()).or_default();
-                of_account.insert(name.to_owned(), observation);
-            }
-            None => {
-                if let Some(of_account) = self.observations.get_mut(account) {
-                    of_account.remove(name);
-                }
-            }
-        }
+        let of_account = self.observations.entry(account.to_owned()).or_default();
+        let before = set(of_account, name, observation);
+        let (account, name) = (account.to_owned(), name.to_owned());
+        self.undo.push(Box::new(move |state| state.set_observation(&account, &name, before)));
     }
 
     fn set_aside(&mut self, account: &str, name: &str, aside: Option<RejectedAnswer>) {
-        let of_account = self.asides.entry(account.to_owned()).or_default();
-        match aside {
-            Some(aside) => drop(of_account.insert(name.to_owned(), aside)),
-            None => drop(of_account.remove(name)),
-        }
+        let before = set(self.asides.entry(account.to_owned()).or_default(), name, aside);
+        let (account, name) = (account.to_owned(), name.to_owned());
+        self.undo.push(Box::new(move |state| state.set_aside(&account, &name, before)));
+    }
+
+    fn set_figures(&mut self, tool: &str, figures: Option<Figures>) {
+        let before = set(&mut self.figures, tool, figures);
+        let tool = tool.to_owned();
+        self.undo.push(Box::new(move |state| state.set_figures(&tool, before)));
+    }
+}
+
+/// Puts a value in the place of the one with its key, or takes that out; gives back the one before.
+fn set<T>(map: &mut BTreeMap<String, T>, key: &str, value: Option<T>) -> Option<T> {
+    match value {
+        Some(value) => map.insert(key.to_owned(), value),
+        None => map.remove(key),
     }
 }
 
@@ -146,14 +140,10 @@ impl StoreWriter for State {
     fn put_account(&mut self, account: &Account) -> Result<()> {
         let other = account.agent.as_ref().and_then(|agent| self.agents.get(agent)).cloned();
         if let Some(other) = other.filter(|other| *other != account.name)
-            && let Some(mut other) = self.accounts.get(&other).cloned()
+            && let Some(known) = self.accounts.get(&other).cloned()
         {
-            self.undo.push(Undo::Account(other.name.clone(), Some(other.clone())));
-            other.agent = None;
-            self.set_account(&other.name.clone(), Some(other));
+            self.set_account(&other, Some(Account { agent: None, ..known }));
         }
-        let before = self.accounts.get(&account.name).cloned();
-        self.undo.push(Undo::Account(account.name.clone(), before));
         self.set_account(&account.name, Some(account.clone()));
         Ok(())
     }
@@ -161,16 +151,12 @@ impl StoreWriter for State {
     fn remove_account(&mut self, name: &str) -> Result<()> {
         self.remove_observations(name, None)?;
         self.remove_asides(name, None)?;
-        self.undo.push(Undo::Account(name.to_owned(), self.accounts.get(name).cloned()));
         self.set_account(name, None);
         Ok(())
     }
 
     fn put_observation(&mut self, account: &str, observation: &Observation) -> Result<()> {
-        let name = &observation.info.name;
-        let before = self.observation(account, name)?.map(Box::new);
-        self.undo.push(Undo::Observation(account.to_owned(), name.clone(), before));
-        self.set_observation(account, name, Some(observation.clone()));
+        self.set_observation(account, &observation.info.name, Some(observation.clone()));
         Ok(())
     }
 
@@ -187,18 +173,13 @@ impl StoreWriter for State {
         let is_meant = |found: &&String| name.is_none_or(|name| name == *found);
         let names: Vec<String> = names.filter(is_meant).cloned().collect();
         for name in &names {
-            let before = self.observation(account, name)?.map(Box::new);
-            self.undo.push(Undo::Observation(account.to_owned(), name.clone(), before));
             self.set_observation(account, name, None);
         }
         Ok(names.len() as u64)
     }
 
     fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()> {
-        let name = &aside.info.name;
-        let before = self.aside(account, name)?.map(Box::new);
-        self.undo.push(Undo::RejectedAnswer(account.to_owned(), name.clone(), before));
-        self.set_aside(account, name, Some(aside.clone()));
+        self.set_aside(account, &aside.info.name, Some(aside.clone()));
         Ok(())
     }
 
@@ -206,17 +187,14 @@ impl StoreWriter for State {
         let mut asides = self.asides(account)?;
         asides.retain(|aside| name.is_none_or(|name| name == aside.name));
         for RejectedAnswerInfo { name, .. } in &asides {
-            let before = self.aside(account, name)?.map(Box::new);
-            self.undo.push(Undo::RejectedAnswer(account.to_owned(), name.clone(), before));
             self.set_aside(account, name, None);
         }
         Ok(asides.len() as u64)
     }
 
     fn add_figures(&mut self, tool: &str, figures: &Figures) -> Result<()> {
-        let before = self.figures.get(tool).copied();
-        self.undo.push(Undo::Figures(tool.to_owned(), before));
-        self.figures.insert(tool.to_owned(), before.unwrap_or_default().plus(*figures));
+        let before = self.figures.get(tool).copied().unwrap_or_default();
+        self.set_figures(tool, Some(before.plus(*figures)));
         Ok(())
     }
 }

@@ -1,17 +1,15 @@
-use crate::{
-    Millis, Result,
-    json::{Fields, Object, ObjectExt, Value},
-};
+use serde::{Deserialize, Serialize};
 
-crate::json::serde_through_json!(Moment);
+use crate::{Millis, json::Value};
 
 /// When something was seen, or is asked for: by the wall clock, and by the world's own tick where
 /// it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Moment {
     /// The time.
     pub at: Millis,
     /// The world's tick. Greater than `i64::MAX` counts as not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<u64>,
 }
 
@@ -97,24 +95,6 @@ impl Moment {
     /// As [`Moment::latest`], the earlier.
     pub(super) fn earliest(self, other: Moment) -> Moment {
         if (other.at, other.tick) < (self.at, self.tick) { other } else { self }
-    }
-
-    /// The wire form, as in a database (`docs/FORMAT.md`).
-    pub fn to_json(self) -> Value {
-        let mut object = Object::new();
-        object.put("at", self.at.get());
-        object.put_some("tick", self.tick);
-        object.into()
-    }
-
-    /// Loads the wire form.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.
-    pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "a moment")?;
-        let at = Fields::required(fields.i64("at")?, "at", "an integer")?;
-        Ok(Self { at: Millis::new(at), tick: fields.u64("tick")? })
     }
 }
 

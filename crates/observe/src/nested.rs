@@ -3,7 +3,7 @@
 
 use jiter::{Jiter, Peek};
 
-use super::{Pointer, Policy, ToolRule, shape::WORDS};
+use super::{Pointer, Policy, ToolRule, shape::WORDS, shown::is_scalar};
 use crate::json::{Object, Value};
 
 /// The members of an answer that hold nothing of what they held before.
@@ -184,16 +184,21 @@ impl Walk<'_> {
 /// is false.
 pub(super) fn is_error(member: &str, value: &Value) -> bool {
     match member {
-        "error" | "errors" => match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::Number(number) => number.as_u64() != Some(0),
-            Value::String(text) => !text.is_empty(),
-            Value::Array(elements) => !elements.is_empty(),
-            Value::Object(members) => !members.is_empty(),
-            Value::Bool(true) => true,
-        },
+        "error" | "errors" => is_said(value),
         "ok" | "success" => matches!(value, Value::Bool(false)),
         _ => false,
+    }
+}
+
+/// Whether a value is neither null, false, zero nor empty.
+pub(super) fn is_said(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_u64() != Some(0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(elements) => !elements.is_empty(),
+        Value::Object(members) => !members.is_empty(),
     }
 }
 
@@ -208,9 +213,7 @@ pub(super) fn is_other_part(
     let mut walk = Walk { policy, rule, path: to.segments().to_vec() };
     match (known, part) {
         (Value::Object(known), Value::Object(part)) => {
-            let says = |(member, value): (&String, &Value)| {
-                !walk.is_word(member, !matches!(value, Value::Array(_) | Value::Object(_)))
-            };
+            let says = |(member, value): (&String, &Value)| !walk.is_word(member, is_scalar(value));
             known.iter().any(says) && walk.tells_only_error(part)
         }
         (Value::Array(_), part) => walk.is_read() && !matches!(part, Value::Array(_)),

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Ages, Moment, Outline, Pointer, shown::short};
 use crate::{
     Error, ErrorKind, Result,
-    json::{self, Fields, Object, ObjectExt, Value},
+    json::{self, ObjectExt, Value, object},
 };
 
 crate::json::serialize_through_json!(ObservationInfo);
-crate::json::serde_through_json!(StaleMark);
 
 /// The name of a row that was lost with its name. It has damage.
 pub(super) const LOST: &str = "?";
@@ -52,13 +53,15 @@ pub struct ObservationInfo {
 }
 
 /// Why a part of an observation is out of date.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleMark {
     /// Which part; the whole where it is the root.
     pub path: Pointer,
     /// The tool that made it so.
+    #[serde(default)]
     pub by: String,
     /// When.
+    #[serde(flatten)]
     pub since: Moment,
 }
 
@@ -108,47 +111,21 @@ impl ObservationInfo {
     /// `updatedTick`, `sinceAt`, `sinceTick`, `partial`, `bytes`, `changed`, `stale`, and
     /// `damage` where it cannot be read. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("name", self.name.as_str());
-        object.put("tool", self.tool.as_str());
-        object.put("at", self.seen.at.get());
-        object.put("tick", self.seen.tick.map_or(Value::Null, Value::from));
-        object.put("updatedAt", self.updated.at.get());
-        object.put("updatedTick", self.updated.tick.map_or(Value::Null, Value::from));
-        object.put("sinceAt", self.since.at.get());
-        object.put("sinceTick", self.since.tick.map_or(Value::Null, Value::from));
-        object.put("partial", self.is_partial);
-        object.put("bytes", self.bytes);
-        object.put("changed", self.changed.iter().map(Pointer::to_string).collect::<Value>());
-        object.put("stale", self.stale.iter().map(StaleMark::to_json).collect::<Value>());
+        let mut object = object! {
+            "name": self.name.as_str(),
+            "tool": self.tool.as_str(),
+            "at": self.seen.at.get(),
+            "tick": self.seen.tick,
+            "updatedAt": self.updated.at.get(),
+            "updatedTick": self.updated.tick,
+            "sinceAt": self.since.at.get(),
+            "sinceTick": self.since.tick,
+            "partial": self.is_partial,
+            "bytes": self.bytes,
+            "changed": json::to_value(&self.changed).unwrap_or_default(),
+            "stale": json::to_value(&self.stale).unwrap_or_default(),
+        };
         object.put_some("damage", self.damage.as_deref());
         object.into()
-    }
-}
-
-impl StaleMark {
-    /// The wire form: `path`, `by`, `at`, `tick`. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("path", self.path.to_string());
-        object.put("by", self.by.as_str());
-        object.put("at", self.since.at.get());
-        object.put_some("tick", self.since.tick);
-        object.into()
-    }
-
-    /// Loads the wire form. O(size).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.
-    pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "a stale mark")?;
-        let path = Fields::required(fields.string("path")?, "path", "a pointer")?;
-        let at = Fields::required(fields.i64("at")?, "at", "an integer")?;
-        Ok(Self {
-            path: Pointer::parse(&path).map_err(|error| error.under("path"))?,
-            by: fields.string("by")?.unwrap_or_default(),
-            since: Moment { at: crate::Millis::new(at), tick: fields.u64("tick")? },
-        })
     }
 }

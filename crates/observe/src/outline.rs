@@ -2,16 +2,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Ages, LineRule, Moment, Pointer, ToolRule,
     shown::{self, VALUE_CHARS},
 };
-use crate::{
-    Result,
-    json::{Fields, Object, ObjectExt, Value},
-};
-
-crate::json::serde_through_json!(Outline);
+use crate::json::Value;
 
 /// The most lines that are kept of an observation.
 const MOST_ENTRIES: usize = 64;
@@ -22,36 +19,44 @@ const DEPTH: usize = 3;
 /// The lines of a text that are kept.
 const TEXT_LINES: usize = 12;
 
-/// What a summary may show of an observation.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a summary may show of an observation. Its wire form is that of a database
+/// (`docs/FORMAT.md`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Outline {
     /// The lines, the most useful first.
     pub entries: Vec<OutlineEntry>,
     /// How many values the lines leave out.
     pub omitted: u64,
     /// What stands behind the account's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account_note: Option<String>,
     /// The fingerprint of the policy that made it; empty where none did.
     pub made_by: String,
     /// The lines of the policy of which a value is missing, with its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
 
 /// A line of an [`Outline`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutlineEntry {
     /// The line, without the mark of a list.
+    #[serde(default)]
     pub text: String,
     /// The elements of a list below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
     /// What it is: the smaller, the more useful.
     pub rank: Rank,
     /// When it was seen, where that is not when the observation was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Moment>,
 }
 
-/// How useful a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// How useful a line is. On the wire it is a number from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
 pub enum Rank {
     /// The last response changed it.
     Changed,
@@ -63,7 +68,22 @@ pub enum Rank {
     Count,
 }
 
-const RANKS: [Rank; 4] = [Rank::Changed, Rank::Marked, Rank::Scalar, Rank::Count];
+impl From<u64> for Rank {
+    fn from(rank: u64) -> Self {
+        match rank {
+            0 => Self::Changed,
+            1 => Self::Marked,
+            2 => Self::Scalar,
+            _ => Self::Count,
+        }
+    }
+}
+
+impl From<Rank> for u64 {
+    fn from(rank: Rank) -> Self {
+        rank as u64
+    }
+}
 
 /// What an outline is made of.
 pub(super) struct Subject<'a> {
@@ -209,59 +229,6 @@ impl Outline {
             self.add(subject, text, Vec::new(), Rank::Count, &place);
         }
     }
-
-    /// The wire form, as in a database (`docs/FORMAT.md`). O(size).
-    pub fn to_json(&self) -> Value {
-        let entries = self.entries.iter().map(|entry| {
-            let mut object = Object::new();
-            object.put("text", entry.text.as_str());
-            if !entry.items.is_empty() {
-                object.put("items", entry.items.iter().map(String::as_str).collect::<Value>());
-            }
-            object.put("rank", entry.rank as u64);
-            object.put_some("seen", entry.seen.map(Moment::to_json));
-            object
-        });
-        let mut object = Object::new();
-        object.put("entries", entries.collect::<Value>());
-        object.put("omitted", self.omitted);
-        object.put_some("accountNote", self.account_note.as_deref());
-        object.put("madeBy", self.made_by.as_str());
-        if !self.missing.is_empty() {
-            object.put("missing", self.missing.iter().map(String::as_str).collect::<Value>());
-        }
-        object.into()
-    }
-
-    /// Loads the wire form. O(size).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is not one.
-    pub fn from_json(value: Value) -> Result<Self> {
-        let mut fields = Fields::of(value, "an outline")?;
-        let entries = fields.array("entries")?.unwrap_or_default();
-        let entry = |(index, value)| {
-            entry_from_json(value).map_err(|error| error.under(index).under("entries"))
-        };
-        Ok(Self {
-            entries: entries.into_iter().enumerate().map(entry).collect::<Result<_>>()?,
-            omitted: fields.u64("omitted")?.unwrap_or_default(),
-            account_note: fields.string("accountNote")?,
-            made_by: fields.string("madeBy")?.unwrap_or_default(),
-            missing: fields.strings("missing")?.unwrap_or_default(),
-        })
-    }
-}
-
-fn entry_from_json(value: Value) -> Result<OutlineEntry> {
-    let mut fields = Fields::of(value, "a line")?;
-    let rank = fields.u64("rank")?.and_then(|rank| RANKS.get(usize::try_from(rank).ok()?));
-    Ok(OutlineEntry {
-        text: fields.string("text")?.unwrap_or_default(),
-        items: fields.strings("items")?.unwrap_or_default(),
-        rank: rank.copied().unwrap_or(Rank::Count),
-        seen: fields.nested("seen", Moment::from_json)?,
-    })
 }
 
 /// What a rule makes of a value.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Moment, ObservationInfo, Pointer, Template};
+use super::{Moment, ObservationInfo, Pointer, Template, policy_json::unsaid};
 use crate::{Error, Result};
 
 /// What counts as an observation, where things stand in a response, and what an action changes.
@@ -25,11 +25,13 @@ use crate::{Error, Result};
 /// };
 /// # Ok::<(), afterimage_observe::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default = "unsaid", deny_unknown_fields)]
 pub struct Policy {
     /// The heading of a summary.
     pub heading: String,
     /// How long a tick takes, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub millis_per_tick: Option<u64>,
     /// Where a response says which tick it is; the first that is there counts.
     pub ticks: Vec<Pointer>,

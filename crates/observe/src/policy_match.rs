@@ -2,6 +2,7 @@
 
 use super::{
     Pointer, Policy, Response,
+    nested::is_said,
     shape::{is_refusal, meant},
 };
 use crate::json::Value;
@@ -76,14 +77,6 @@ impl Policy {
 
     /// Whether a call failed.
     pub(super) fn is_failure(&self, response: &Response) -> bool {
-        let says_so = |value: &Value| match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::Number(number) => number.as_u64() != Some(0),
-            Value::String(text) => !text.is_empty(),
-            Value::Array(array) => !array.is_empty(),
-            Value::Object(object) => !object.is_empty(),
-            Value::Bool(true) => true,
-        };
         let begins = |text: &str| self.failed_texts.iter().any(|of| text.starts_with(of.as_str()));
         let places: &[Pointer] = &self.failed;
         response.is_error
@@ -91,6 +84,6 @@ impl Policy {
             || response.payload.as_str().is_some_and(|text| begins(&meant(text)))
             || [&response.payload, &response.envelope]
                 .into_iter()
-                .any(|value| places.iter().any(|place| place.of_value(value).is_some_and(says_so)))
+                .any(|value| places.iter().any(|place| place.of_value(value).is_some_and(is_said)))
     }
 }

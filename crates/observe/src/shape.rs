@@ -8,9 +8,10 @@ use super::{
     IgnoreReason, Observation, Policy, ToolRule,
     nested::Nested,
     response::check_depth,
+    shown::is_scalar,
     substance::{first_refusal, is_emptied},
 };
-use crate::json::{self, Object, Value};
+use crate::json::{self, Value};
 
 /// Members that hold what a server says of an answer, and nothing of the world.
 pub(super) const WORDS: [&str; 11] = [
@@ -257,21 +258,14 @@ fn of_value(value: &Value, is_word: &dyn Fn(&str, bool) -> bool) -> Shape {
         Value::String(text) => of_said(text),
         Value::Array(_) => Shape::Elements,
         Value::Object(object) => {
-            let members =
-                members(object).filter(|(member, is_scalar)| !is_word(member, *is_scalar));
-            of_members(members.map(|(member, _)| member.to_owned()))
+            let members = object.iter().filter(|(key, value)| !is_word(key, is_scalar(value)));
+            of_members(members.map(|(member, _)| member.clone()).collect())
         }
         Value::Bool(_) | Value::Number(_) => Shape::Scalar,
     }
 }
 
-fn members(object: &Object) -> impl Iterator<Item = (&str, bool)> {
-    let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
-    object.iter().map(move |(member, value)| (member.as_str(), is_scalar(value)))
-}
-
-fn of_members(members: impl Iterator<Item = String>) -> Shape {
-    let members: Vec<String> = members.collect();
+fn of_members(members: Vec<String>) -> Shape {
     if members.is_empty() { Shape::Nothing } else { Shape::Members(members) }
 }
 
@@ -293,7 +287,7 @@ fn of_text(text: &str, is_word: &dyn Fn(&str, bool) -> bool) -> Option<Shape> {
                 reader.next_skip().ok()?;
                 key = reader.next_key().ok()?.map(str::to_owned);
             }
-            Some(of_members(members.into_iter()))
+            Some(of_members(members))
         }
         b'[' => Some(Shape::Elements),
         b'"' => {

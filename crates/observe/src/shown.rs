@@ -29,12 +29,15 @@ pub(super) fn value(value: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
+pub(super) fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
+}
+
 /// A short list of scalars on one line.
 pub(super) fn inline(array: &[Value]) -> Option<String> {
     if array.is_empty() || array.len() > 8 {
         return None;
     }
-    let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
     let texts = array.iter().map(|element| value(element).filter(|_| is_scalar(element)));
     let text = texts.collect::<Option<Vec<_>>>()?.join(", ");
     (text.chars().count() <= VALUE_CHARS).then_some(text)

@@ -85,12 +85,12 @@ impl SqliteStore {
                 open_read_only(path)?
             } else {
                 create_private(path);
-                Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?
+                Connection::open_with_flags(path, flags)?
             };
-            connection.busy_timeout(options.busy_timeout).map_err(|error| failed(&error))?;
+            connection.busy_timeout(options.busy_timeout)?;
             connection.set_prepared_statement_cache_capacity(32);
             let defensive = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true);
-            defensive.map_err(|error| failed(&error))?;
+            defensive?;
             prepare(&mut connection, options)?;
             Ok(connection)
         };
@@ -103,7 +103,7 @@ impl SqliteStore {
     fn adopt(&self, connection: &mut Connection) -> Result<()> {
         let Some(looked_at) = &self.looked_at else { return Ok(()) };
         let version = connection.pragma_query_value(None, "data_version", |row| row.get(0));
-        let version = version.map_err(|error| failed(&error))?;
+        let version = version?;
         if looked_at.load(Ordering::Relaxed) != version && adopts(connection, false)? {
             adopts(connection, true)?;
         }
@@ -142,7 +142,7 @@ impl SqliteStore {
         let check = || -> rusqlite::Result<String> {
             connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))
         };
-        let found = check().map_err(|error| failed(&error).in_file(&self.path))?;
+        let found = check().map_err(|error| Error::from(error).in_file(&self.path))?;
         if found == "ok" {
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl ObservationStore for SqliteStore {
         let mut connection = self.connection();
         let mut run = || -> Result<()> {
             self.adopt(&mut connection)?;
-            let transaction = connection.transaction().map_err(|error| failed(&error))?;
+            let transaction = connection.transaction()?;
             job(&Rows(&transaction))
         };
         // Nothing was written, so to roll back is to end.
@@ -168,11 +168,10 @@ impl ObservationStore for SqliteStore {
         let mut run = || -> Result<()> {
             self.adopt(&mut connection)?;
             // A transaction that begins by reading cannot wait for another writer when it writes.
-            let transaction = connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(|error| failed(&error))?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             job(&mut Rows(&transaction))?;
-            transaction.commit().map_err(|error| failed(&error))
+            transaction.commit().map_err(Error::from)
         };
         run().map_err(|error| named(error, &self.path))
     }
@@ -201,24 +200,28 @@ fn named(error: Error, path: &Path) -> Error {
 }
 
 /// What went wrong in the database.
-pub(super) fn failed(error: &rusqlite::Error) -> Error {
-    let (kind, what) = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => {
-            (ErrorKind::UnknownFormat, "expected a database of observations, found no database")
-        }
-        Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::Damaged, "the database is damaged"),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            (ErrorKind::Locked, "others kept the database busy")
-        }
-        Some(ErrorCode::DiskFull) => {
-            (ErrorKind::Io, "the disk, or the size that was allowed, is full")
-        }
-        Some(ErrorCode::ReadOnly) => (ErrorKind::Io, "the database cannot be written"),
-        Some(ErrorCode::CannotOpen) => (ErrorKind::Io, "the database cannot be opened"),
-        Some(ErrorCode::TooBig) => (ErrorKind::Limit, "the payload is too large for the database"),
-        _ => (ErrorKind::Io, "the database failed"),
-    };
-    Error::new(kind, format!("{what}: {error}"))
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let (kind, what) = match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => {
+                (ErrorKind::UnknownFormat, "expected a database of observations, found no database")
+            }
+            Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::Damaged, "the database is damaged"),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                (ErrorKind::Locked, "others kept the database busy")
+            }
+            Some(ErrorCode::DiskFull) => {
+                (ErrorKind::Io, "the disk, or the size that was allowed, is full")
+            }
+            Some(ErrorCode::ReadOnly) => (ErrorKind::Io, "the database cannot be written"),
+            Some(ErrorCode::CannotOpen) => (ErrorKind::Io, "the database cannot be opened"),
+            Some(ErrorCode::TooBig) => {
+                (ErrorKind::Limit, "the payload is too large for the database")
+            }
+            _ => (ErrorKind::Io, "the database failed"),
+        };
+        Error::new(kind, format!("{what}: {error}"))
+    }
 }
 
 /// Creates a database that its owner alone can read, where there is none; what SQLite writes beside

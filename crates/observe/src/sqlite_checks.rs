@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params, types::ValueRef};
 
-use super::{sqlite::failed, sqlite_load::FACTS, sqlite_rows::Rows};
+use super::{sqlite_load::FACTS, sqlite_rows::Rows};
 use crate::{Error, ErrorKind, Result};
 
 /// What a row's checksum covers, in order: each value with its type and its length.
@@ -27,7 +27,7 @@ pub(super) fn check_of<'v>(values: impl IntoIterator<Item = ValueRef<'v>>) -> St
 
 /// Whether these columns of a row are as they were written, by the checksum in another.
 pub(super) fn is_sound(row: &Row<'_>, columns: &[usize], check: usize) -> Result<bool> {
-    let of = |column: usize| row.get_ref(column).map_err(|error| failed(&error));
+    let of = |column: usize| row.get_ref(column).map_err(Error::from);
     let values: Vec<ValueRef<'_>> = columns.iter().map(|at| of(*at)).collect::<Result<_>>()?;
     Ok(of(check)?.as_str().is_ok_and(|check| check == check_of(values)))
 }
@@ -62,12 +62,11 @@ impl Rows<'_> {
             let count = columns.split(',').count();
             let sql =
                 format!("SELECT rowid FROM game_state_snapshots NOT INDEXED WHERE {check} = ''");
-            let rows: Vec<i64> =
-                self.rows(&sql, [], |row| row.get(0).map_err(|error| failed(&error)))?;
+            let rows: Vec<i64> = self.rows(&sql, [], |row| Ok(row.get(0)?))?;
             for rowid in rows {
                 let sql = format!("SELECT {columns} FROM game_state_snapshots WHERE rowid = ?1");
                 let sum = self.row(&sql, [rowid], |row| {
-                    let value = |at| row.get_ref(at).map_err(|error| failed(&error));
+                    let value = |at| row.get_ref(at).map_err(Error::from);
                     Ok(check_of((0..count).map(value).collect::<Result<Vec<_>>>()?))
                 })?;
                 let sql = format!("UPDATE game_state_snapshots SET {check} = ?2 WHERE rowid = ?1");

@@ -7,7 +7,6 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, params_from_iter, types::Value};
 
-use super::sqlite::failed;
 use crate::{Error, ErrorKind, Result};
 
 /// Opens a file that is only read. Where it was written ahead and nothing can be written beside
@@ -21,7 +20,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection> {
     });
     let error = match opened {
         Ok(connection) => return Ok(connection),
-        Err(error) => failed(&error),
+        Err(error) => Error::from(error),
     };
     if error.kind() != ErrorKind::Io || std::fs::metadata(path).is_err() {
         return Err(error);
@@ -36,7 +35,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection> {
         return Err(Error::new(ErrorKind::Io, message));
     }
     let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-    Connection::open_with_flags(unchanging(path), flags).map_err(|error| failed(&error))
+    Connection::open_with_flags(unchanging(path), flags).map_err(Error::from)
 }
 
 /// The file beside a database with this at the end of its name.
@@ -97,5 +96,5 @@ pub(super) fn copy_of(file: &Connection) -> Result<Connection> {
         }
         Ok(memory)
     };
-    copy().map_err(|error| failed(&error))
+    copy().map_err(Error::from)
 }

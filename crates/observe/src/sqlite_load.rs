@@ -1,11 +1,11 @@
 //! What the columns of a row mean.
 
 use rusqlite::Row;
+use serde::de::DeserializeOwned;
 
 use super::{
-    Account, Figures, Moment, ObservationInfo, Outline, Pointer, RejectedAnswerInfo, StaleMark,
+    Account, Figures, Moment, ObservationInfo, Outline, RejectedAnswerInfo,
     shown::short,
-    sqlite::failed,
     sqlite_checks::{is_sound, verify},
 };
 use crate::{
@@ -35,11 +35,8 @@ const ACCOUNT_CHECK: usize = 7;
 pub(super) fn figures(row: &Row<'_>) -> Result<Figures> {
     let tool: String = get(row, 0)?;
     verify(row, &[0, 1], 2, &format!("the figures of {:?}", short(&tool)))?;
-    let mut sums = [0; Figures::COUNT];
-    let value = column(row, 1)?;
-    let known = value.as_array().unwrap_or_default();
-    sums.iter_mut().zip(known).for_each(|(sum, known)| *sum = known.as_u64().unwrap_or_default());
-    Ok(Figures::from_array(sums))
+    let sums: Value = column(row, 1)?;
+    Ok(Figures::from_array(sums.as_array().unwrap_or_default()))
 }
 
 pub(super) fn account(row: &Row<'_>) -> Result<(Account, i64)> {
@@ -56,14 +53,9 @@ pub(super) fn info(row: &Row<'_>) -> Result<ObservationInfo> {
     verify(row, &FACT_COLUMNS, FACTS_CHECK, &format!("{:?}", short(&name)))?;
     let (seconds, millis): (i64, i64) = (get(row, 4)?, get(row, 5)?);
     let seen = seconds.saturating_mul(1_000).saturating_add(millis);
-    let changed = column(row, 12)?;
-    let changed = changed.as_array().unwrap_or_default().iter().filter_map(Value::as_str);
-    let Value::Array(stale) = column(row, STALE)? else {
-        return Err(damaged(&Error::expected("an array of stale marks", "another value")));
-    };
     // It follows from the payload: one that is damaged is made anew.
     let outline = if is_sound(row, &[0, 1, OUTLINE], OUTLINE_CHECK)? {
-        column(row, OUTLINE).and_then(Outline::from_json).unwrap_or_default()
+        column(row, OUTLINE).unwrap_or_default()
     } else {
         Outline::default()
     };
@@ -74,15 +66,8 @@ pub(super) fn info(row: &Row<'_>) -> Result<ObservationInfo> {
         since: moment(get(row, 9)?, get(row, 8)?),
         is_partial: get(row, 10)?,
         bytes: get::<i64>(row, 11)?.unsigned_abs(),
-        changed: changed
-            .map(Pointer::parse)
-            .collect::<Result<_>>()
-            .map_err(|error| damaged(&error))?,
-        stale: stale
-            .into_iter()
-            .map(StaleMark::from_json)
-            .collect::<Result<_>>()
-            .map_err(|error| damaged(&error))?,
+        changed: column(row, 12)?,
+        stale: column(row, STALE)?,
         outline,
         damage: None,
         name,
@@ -91,7 +76,7 @@ pub(super) fn info(row: &Row<'_>) -> Result<ObservationInfo> {
 
 pub(super) fn aside_info(row: &Row<'_>) -> Result<RejectedAnswerInfo> {
     verify(row, &[0, 1, 2], 3, "what is kept beside an observation")?;
-    RejectedAnswerInfo::from_json(column(row, 2)?).map_err(|error| damaged(&error))
+    column(row, 2)
 }
 
 pub(super) fn tick(moment: Moment) -> Option<i64> {
@@ -104,17 +89,16 @@ pub(super) fn moment(at: i64, tick: Option<i64>) -> Moment {
 
 pub(super) fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, index: usize) -> Result<T> {
     row.get(index).map_err(|error| match error {
-        rusqlite::Error::SqliteFailure(..) => failed(&error),
+        rusqlite::Error::SqliteFailure(..) => error.into(),
         other => Error::new(ErrorKind::Damaged, format!("a row is not as it was written: {other}")),
     })
 }
 
 /// A column that holds JSON.
-pub(super) fn column(row: &Row<'_>, index: usize) -> Result<Value> {
+pub(super) fn column<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> Result<T> {
     let text: String = get(row, index)?;
-    json::read(text.as_bytes()).map_err(|error| damaged(&error.into()))
-}
-
-pub(super) fn damaged(error: &Error) -> Error {
-    Error::new(ErrorKind::Damaged, format!("a row is not as it was written: {}", error.message()))
+    json::read(text.as_bytes()).and_then(json::from_value).map_err(|error| {
+        let message = format!("a row is not as it was written: {}", error.message());
+        Error::new(ErrorKind::Damaged, message)
+    })
 }

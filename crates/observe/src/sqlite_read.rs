@@ -4,14 +4,13 @@
 use rusqlite::Row;
 
 use super::{
-    Account, Ages, Figures, IgnoreReason, Moment, Observation, ObservationInfo, RejectedAnswer,
+    Account, Figures, IgnoreReason, Moment, Observation, ObservationInfo, RejectedAnswer,
     RejectedAnswerInfo, StoreReader,
     observation::LOST,
     shown::short,
     sqlite_checks::verify,
     sqlite_load::{
-        AGES, CONTENT, CONTENT_CHECK, FACTS, REST, account, aside_info, column, damaged, figures,
-        get, info,
+        AGES, CONTENT, CONTENT_CHECK, FACTS, REST, account, aside_info, column, figures, get, info,
     },
     sqlite_rows::{ACCOUNT, Rows},
 };
@@ -33,8 +32,7 @@ impl Rows<'_> {
             let what = format!("the payload of {:?}", short(&info.name));
             verify(row, &[0, 1, AGES, CONTENT], CONTENT_CHECK, &what)?;
             let content: String = get(row, CONTENT)?;
-            let ages = Ages::from_json(column(row, AGES)?).map_err(|error| damaged(&error))?;
-            Ok(Observation { info, content: content.into(), ages })
+            Ok(Observation { info, content: content.into(), ages: column(row, AGES)? })
         })
     }
 

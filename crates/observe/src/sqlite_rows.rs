@@ -7,7 +7,6 @@ use rusqlite::{
 
 use super::{
     Account,
-    sqlite::failed,
     sqlite_checks::{check_of, number, text, verify},
     sqlite_load::{account, get, tick},
 };
@@ -27,10 +26,10 @@ impl Rows<'_> {
         params: impl rusqlite::Params,
         load: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.0.prepare_cached(sql).map_err(|error| failed(&error))?;
-        let mut rows = statement.query(params).map_err(|error| failed(&error))?;
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
         let mut loaded = Vec::new();
-        while let Some(row) = rows.next().map_err(|error| failed(&error))? {
+        while let Some(row) = rows.next()? {
             loaded.push(load(row)?);
         }
         Ok(loaded)
@@ -46,8 +45,8 @@ impl Rows<'_> {
     }
 
     pub(super) fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<u64> {
-        let mut statement = self.0.prepare_cached(sql).map_err(|error| failed(&error))?;
-        let changed = statement.execute(params).map_err(|error| failed(&error))?;
+        let mut statement = self.0.prepare_cached(sql)?;
+        let changed = statement.execute(params)?;
         Ok(changed as u64)
     }
 
@@ -57,7 +56,7 @@ impl Rows<'_> {
     }
 
     pub(super) fn count(&self, sql: &str) -> Result<i64> {
-        self.0.query_row(sql, [], |row| row.get(0)).map_err(|error| failed(&error))
+        self.0.query_row(sql, [], |row| row.get(0)).map_err(Error::from)
     }
 
     /// The account for which the condition holds, with how many observations it has.

@@ -2,9 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{
-    SqliteOptions, sqlite::failed, sqlite_adopt::TRIGGER, sqlite_copy::copy_of, sqlite_rows::Rows,
-};
+use super::{SqliteOptions, sqlite_adopt::TRIGGER, sqlite_copy::copy_of, sqlite_rows::Rows};
 use crate::{Error, ErrorKind, Result};
 
 /// What tells such a database from others: "aiob".
@@ -82,7 +80,7 @@ DROP TABLE game_state_snapshots_old;
 /// Sets a connection up, with our tables in it.
 pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Result<()> {
     // In one transaction: what another process makes meanwhile is there whole or not at all.
-    let found = FoundObservation::of(&*connection.transaction().map_err(|error| failed(&error))?)?;
+    let found = FoundObservation::of(&*connection.transaction()?)?;
     if options.read_only {
         if found.state()? == State::Current && !adopts(connection, false)? {
             return Ok(());
@@ -91,36 +89,31 @@ pub(super) fn prepare(connection: &mut Connection, options: SqliteOptions) -> Re
         *connection = copy_of(connection)?;
         migrate(connection)?;
         adopts(connection, true)?;
-        return connection.pragma_update(None, "query_only", true).map_err(|error| failed(&error));
+        return connection.pragma_update(None, "query_only", true).map_err(Error::from);
     }
     found.state()?;
     write_ahead(connection)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(|error| failed(&error))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     if let Some(bytes) = options.max_bytes {
-        let page: i64 = connection
-            .pragma_query_value(None, "page_size", |row| row.get(0))
-            .map_err(|error| failed(&error))?;
+        let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let pages = (bytes / page.max(1).unsigned_abs()).clamp(1, u64::from(u32::MAX - 1));
-        connection
-            .query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
-            .map_err(|error| failed(&error))?;
+        connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
     }
     if found.state()? != State::Current {
         migrate(connection)?;
     }
-    connection.execute_batch(TRIGGER).map_err(|error| failed(&error))
+    connection.execute_batch(TRIGGER).map_err(Error::from)
 }
 
 /// Whether other programs wrote rows; takes them for ours where `is_written`.
 pub(super) fn adopts(connection: &mut Connection, is_written: bool) -> Result<bool> {
     let begin =
         if is_written { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
-    let transaction =
-        connection.transaction_with_behavior(begin).map_err(|error| failed(&error))?;
+    let transaction = connection.transaction_with_behavior(begin)?;
     let are_foreign = Rows(&transaction).are_foreign()?;
     if are_foreign && is_written {
         Rows(&transaction).adopt()?;
-        transaction.commit().map_err(|error| failed(&error))?;
+        transaction.commit()?;
     }
     Ok(are_foreign)
 }
@@ -139,7 +132,7 @@ fn write_ahead(connection: &Connection) -> Result<()> {
             }
             Err(error) => {
                 tries += 1;
-                let error = failed(&error);
+                let error = Error::from(error);
                 if error.kind() != ErrorKind::Locked || tries >= TRIES {
                     return Err(error);
                 }
@@ -150,9 +143,7 @@ fn write_ahead(connection: &Connection) -> Result<()> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<()> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(|error| failed(&error))?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have come first.
     let state = FoundObservation::of(&transaction)?.state()?;
     let script = match state {
@@ -167,15 +158,15 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     let script = format!(
         "{script}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};"
     );
-    transaction.execute_batch(&script).map_err(|error| failed(&error))?;
+    transaction.execute_batch(&script)?;
     for counted in ["accounts", "figures"] {
         Rows(&transaction).set_total(counted, 0)?;
     }
     if state == State::Specification {
-        transaction.execute_batch(FROM_SPECIFICATION).map_err(|error| failed(&error))?;
+        transaction.execute_batch(FROM_SPECIFICATION)?;
         Rows(&transaction).adopt()?;
     }
-    transaction.commit().map_err(|error| failed(&error))
+    transaction.commit().map_err(Error::from)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +201,7 @@ impl FoundObservation {
                 columns: names("SELECT name FROM pragma_table_info('game_state_snapshots')")?,
             })
         };
-        read().map_err(|error| failed(&error))
+        read().map_err(Error::from)
     }
 
     fn state(&self) -> Result<State> {

@@ -1,16 +1,16 @@
 //! Writing rows, each with its checksums.
 
 use rusqlite::params;
+use serde::Serialize;
 
 use super::{
-    Account, Figures, Observation, Pointer, RejectedAnswer, StaleMark, StoreWriter,
+    Account, Figures, Observation, RejectedAnswer, StaleMark, StoreWriter,
     shown::short,
-    sqlite::failed,
     sqlite_checks::{check_of, number, text, verify},
     sqlite_load::{FACT_COLUMNS, FACTS, FACTS_CHECK, REST, STALE, figures, tick},
     sqlite_rows::Rows,
 };
-use crate::{ErrorKind, Result, json::Value};
+use crate::{Error, ErrorKind, Result, json::to_value};
 
 impl StoreWriter for Rows<'_> {
     fn put_account(&mut self, account: &Account) -> Result<()> {
@@ -32,9 +32,8 @@ impl StoreWriter for Rows<'_> {
 
     fn put_observation(&mut self, account: &str, observation: &Observation) -> Result<()> {
         let Observation { info, content, ages } = observation;
-        let changed: Value = info.changed.iter().map(Pointer::to_string).collect();
-        let (changed, stale) = (changed.to_string(), marks(&info.stale).to_string());
-        let (outline, ages) = (info.outline.to_json().to_string(), ages.to_json().to_string());
+        let (changed, stale) = (written(&info.changed)?, written(&info.stale)?);
+        let (outline, ages) = (written(&info.outline)?, written(ages)?);
         let seen = info.seen.at.get();
         let facts = [
             text(account),
@@ -89,12 +88,12 @@ impl StoreWriter for Rows<'_> {
             "SELECT {FACTS}, facts_check FROM game_state_snapshots \
              WHERE username = ?1 AND tool_name = ?2"
         );
-        let stale = marks(stale).to_string();
+        let stale = written(stale)?;
         let check = self.row(&sql, [account, name], |row| {
             verify(row, &FACT_COLUMNS, FACTS_CHECK, &format!("{:?}", short(name)))?;
             let value = |at: &usize| match *at {
                 STALE => Ok(text(&stale)),
-                at => row.get_ref(at).map_err(|error| failed(&error)),
+                at => row.get_ref(at).map_err(Error::from),
             };
             Ok(check_of(FACT_COLUMNS.iter().map(value).collect::<Result<Vec<_>>>()?))
         })?;
@@ -127,7 +126,7 @@ impl StoreWriter for Rows<'_> {
 
     fn put_aside(&mut self, account: &str, aside: &RejectedAnswer) -> Result<()> {
         let [account, name] = [text(account), text(&aside.info.name)];
-        let info = aside.info.to_json().to_string();
+        let info = written(&aside.info)?;
         let info_check = check_of([account, name, text(&info)]);
         let content_check = check_of([account, name, text(&aside.content)]);
         let sql = "INSERT OR REPLACE INTO game_state_asides \
@@ -159,7 +158,7 @@ impl StoreWriter for Rows<'_> {
             known => known?,
         };
         let sum = known.unwrap_or_default().plus(*more);
-        let sums = sum.to_array().into_iter().collect::<Value>().to_string();
+        let sums = sum.to_array().to_string();
         let check = check_of([text(tool), text(&sums)]);
         let sql = "INSERT OR REPLACE INTO game_state_figures (tool_name, figures, row_check) \
                    VALUES (?1, ?2, ?3)";
@@ -177,6 +176,6 @@ fn id_of(account: &str, name: &str) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
-fn marks(stale: &[StaleMark]) -> Value {
-    stale.iter().map(StaleMark::to_json).collect()
+fn written<T: Serialize + ?Sized>(value: &T) -> Result<String> {
+    Ok(to_value(value)?.to_string())
 }

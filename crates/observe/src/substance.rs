@@ -4,6 +4,7 @@ use super::{
     IgnoreReason, Policy,
     nested::is_error,
     shape::{WORDS, is_refusal, meant},
+    shown::is_scalar,
 };
 use crate::json::{self, Object, Value};
 
@@ -47,9 +48,7 @@ pub(super) fn first_refusal(policy: &Policy, new: &Value) -> Option<IgnoreReason
 pub(super) fn is_emptied(policy: &Policy, known: &str, new: &Value) -> bool {
     let says_more = match new {
         Value::Object(object) => object.iter().any(|(member, value)| {
-            !is_word(policy, member)
-                && matches!(value, Value::Array(_) | Value::Object(_))
-                && holds_number(policy, value)
+            !is_word(policy, member) && !is_scalar(value) && holds_number(policy, value)
         }),
         other => !holds_nothing(policy, other),
     };
@@ -65,10 +64,6 @@ pub(super) fn is_emptied(policy: &Policy, known: &str, new: &Value) -> bool {
 fn is_word(policy: &Policy, member: &str) -> bool {
     let ticks = || policy.ticks.iter().filter_map(|tick| tick.segments().last());
     WORDS.contains(&member) || ticks().any(|tick| tick == member)
-}
-
-fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
 fn holds_number(policy: &Policy, value: &Value) -> bool {

@@ -1,4 +1,6 @@
-use crate::json::{Object, ObjectExt, Value};
+use serde::Serialize;
+
+use crate::json::{Value, object, to_value};
 
 crate::json::serialize_through_json!(Summary);
 
@@ -12,7 +14,8 @@ pub struct Summary {
 }
 
 /// What a summary shows of one observation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SummarySection {
     /// What the observation is called.
     pub name: String,
@@ -23,11 +26,14 @@ pub struct SummarySection {
     /// The bytes of the payload that it stands for.
     pub stands_for: u64,
     /// Whether some of it is marked stale.
+    #[serde(rename = "stale")]
     pub is_stale: bool,
-    /// Whether it cannot be read, since the store is damaged.
-    pub is_damaged: bool,
     /// Whether it is older than the policy wants it.
+    #[serde(rename = "old")]
     pub is_old: bool,
+    /// Whether it cannot be read, since the store is damaged.
+    #[serde(rename = "damaged")]
+    pub is_damaged: bool,
 }
 
 impl Summary {
@@ -61,24 +67,14 @@ impl Summary {
     /// `observations` `name`, `tool`, `bytes`, `standsFor`, `stale`, `old`,
     /// `damaged`. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("account", self.account.as_deref().map_or(Value::Null, Value::from));
-        object.put("text", self.text.as_str());
-        object.put("tokens", self.tokens);
-        object.put("bytes", self.text.len() as u64);
-        object.put("standsFor", self.stands_for());
-        let sections = self.sections.iter().map(|section| {
-            let mut object = Object::new();
-            object.put("name", section.name.as_str());
-            object.put("tool", section.tool.as_str());
-            object.put("bytes", section.bytes);
-            object.put("standsFor", section.stands_for);
-            object.put("stale", section.is_stale);
-            object.put("old", section.is_old);
-            object.put("damaged", section.is_damaged);
-            object
-        });
-        object.put("observations", sections.collect::<Value>());
+        let object = object! {
+            "account": self.account.as_deref(),
+            "text": self.text.as_str(),
+            "tokens": self.tokens,
+            "bytes": self.text.len() as u64,
+            "standsFor": self.stands_for(),
+            "observations": to_value(&self.sections).unwrap_or_default(),
+        };
         object.into()
     }
 }

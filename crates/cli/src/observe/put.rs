@@ -38,7 +38,7 @@ pub(super) fn put(
         note(&format!("standard input: {}", json::mended_note(response.mended())));
     }
     if args.json {
-        return out.json(outcome.to_json());
+        return out.json(json::to_value(&outcome)?);
     }
     for line in said(&outcome) {
         writeln!(out, "{}", printable(&line))?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage::{
-    json::Value,
+    json::{self, Value},
     observe::{Figures, Moment, ObservationInfo, Observations},
 };
 
@@ -105,7 +105,7 @@ pub(super) fn stale(
             let Value::Object(mut object) = info.to_json() else { continue };
             object.insert("old".to_owned(), is_old.into());
             if let Some(aside) = aside {
-                object.insert("aside".to_owned(), aside.to_json());
+                object.insert("aside".to_owned(), json::to_value(aside)?);
             }
             out.json(object)?;
             continue;
