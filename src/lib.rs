@@ -120,6 +120,7 @@ pub mod request;
 pub mod session;
 pub mod snapshot;
 pub mod steps;
+mod summary;
 pub mod text;
 pub mod transcript;
 mod usage;

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{CompressionJob, ContextTexts, Ledger, identifiers, ledger::Section};
+use super::CompressionJob;
 use crate::{
+    summary::{ContextTexts, Ledger, Section, identifiers},
     text::{flat, has_word},
     tokens::TokenCounter,
 };

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use super::{ContextTexts, Essential, Ledger, NetOps, Revision, SentRequest};
+use super::{Essential, NetOps, Revision, SentRequest};
 use crate::{
     id::{FacetId, FrameSeq, Role},
-    snapshot::{ChunkRef, FrameSnapshot},
+    snapshot::ChunkRef,
+    steps::Passage,
+    summary::{ContextTexts, Ledger, Task},
     tokens::TokenCounter,
-    veil::{CallOutcome, History, Source},
 };
 
 /// A range of frames that is to be summarised: everything that an engine may look at, as plain
@@ -61,41 +62,6 @@ pub struct CompressionJob {
     pub is_checked: bool,
 }
 
-/// A piece of a history with what it rendered to: a frame, or a block that stands for several.
-#[derive(Clone, Debug)]
-pub struct Passage {
-    /// The first frame.
-    pub from: FrameSeq,
-    /// The last frame.
-    pub to: FrameSeq,
-    /// Who speaks it.
-    pub role: Role,
-    /// Where the frame is from, where that is known: an event of the environment is spoken as the
-    /// user's, and is none of the user's words. `None` for a block.
-    pub source: Option<Source>,
-    /// What the model saw of it.
-    pub snapshot: Arc<FrameSnapshot>,
-    /// The facets that are results of which the source states what became of their calls.
-    pub outcomes: Vec<(FacetId, CallOutcome)>,
-}
-
-impl Passage {
-    /// What somebody said, without more that is known of it than who speaks.
-    pub fn new(from: FrameSeq, to: FrameSeq, role: Role, snapshot: Arc<FrameSnapshot>) -> Self {
-        Self { from, to, role, source: None, snapshot, outcomes: Vec::new() }
-    }
-
-    /// The frame of a history at an index, spoken by `role`; `None` where it was not captured.
-    /// Copies no text. O(log n).
-    pub(crate) fn of_frame(history: &History, index: usize, role: Role) -> Option<Self> {
-        let frames = history.frames();
-        let (sequence, snapshot) = (frames.sequence(index)?, frames.snapshot(index)?);
-        let outcomes = history.pairs().stated_in(sequence).cloned().collect();
-        let source = frames.source(index);
-        Some(Self { source, outcomes, ..Self::new(sequence, sequence, role, snapshot) })
-    }
-}
-
 impl CompressionJob {
     /// The job of summarising `passages` in at most `token_limit` tokens, for whoever calls an
     /// [`Engine`](super::Engine) without a plan: the first try of a block of the first level, with
@@ -106,8 +72,7 @@ impl CompressionJob {
     pub fn new(passages: Vec<Passage>, token_limit: u64) -> Self {
         let from = passages.first().map_or(FrameSeq::new(0), |passage| passage.from);
         let to = passages.last().map_or(from, |passage| passage.to);
-        let facets: indexmap::IndexSet<_> =
-            chunks(&passages).flat_map(|(_, chunk)| chunk.owned_facet_ids()).collect();
+        let facets: indexmap::IndexSet<_> = passages.iter().flat_map(Passage::facets).collect();
         let source_facets = facets.into_iter().collect();
         Self {
             id: format!("block-{from}-{to}").into(),
@@ -169,6 +134,20 @@ impl CompressionJob {
         self
     }
 
+    /// What the summariser without a model looks at.
+    pub(crate) fn task(&self) -> Task<'_> {
+        Task {
+            passages: &self.passages,
+            to: self.to,
+            of_blocks: self.level > 1,
+            token_limit: usize::try_from(self.token_limit).unwrap_or(usize::MAX),
+            tail: &self.tail,
+            words: &self.words,
+            before: self.before.as_deref(),
+            ledger: self.ledger.as_deref(),
+        }
+    }
+
     /// The user's words that stand in the context besides any block.
     pub(super) fn said_words(&self) -> String {
         let texts: Vec<&str> = self.words.iter().map(|words| words.snapshot.text()).collect();
@@ -193,7 +172,7 @@ impl CompressionJob {
 
     /// The chunks of all passages in order, each with who speaks it. O(chunks) for all of them.
     pub fn chunks(&self) -> impl Iterator<Item = (Role, ChunkRef<'_>)> {
-        chunks(&self.passages)
+        self.passages.iter().flat_map(Passage::chunks)
     }
 
     /// The original text: the passages one after the other, parted by an empty line. O(text).
@@ -202,11 +181,4 @@ impl CompressionJob {
             self.passages.iter().map(|passage| passage.snapshot.text()).collect();
         texts.join("\n\n")
     }
-}
-
-/// The chunks of passages in order, each with who speaks it.
-pub(super) fn chunks(passages: &[Passage]) -> impl Iterator<Item = (Role, ChunkRef<'_>)> {
-    passages.iter().flat_map(|passage| {
-        passage.snapshot.chunks().map(|chunk| (chunk.role().unwrap_or(passage.role), chunk))
-    })
 }

@@ -27,10 +27,9 @@ mod engine;
 mod failure_limit;
 mod function;
 mod job;
-mod ledger;
 mod net;
 mod options;
-mod outline;
+mod outline_engine;
 mod prompt;
 pub(crate) mod saved;
 mod state;
@@ -38,7 +37,11 @@ mod transform;
 mod unit;
 mod walk;
 
-pub(crate) use crate::text::quote::{OF_STATE, guarded, quoted, quoted_line};
+#[doc(inline)]
+pub use crate::{
+    steps::Passage,
+    summary::{Ledger, LedgerLine},
+};
 pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};
 pub use async_engine::AsyncEngine;
 pub use block::CompressionBlock;
@@ -49,13 +52,10 @@ pub use continued::{CONTINUED_TEMPLATE, ContinuedRequest, SentMessage, SentReque
 pub use engine::{Engine, Summary, SummaryRequest};
 pub use failure_limit::FailureLimit;
 pub use function::FnEngine;
-pub use job::{CompressionJob, Passage};
-pub(crate) use ledger::{Chronicle, ContextTexts, Happened, brief, worth_keeping};
-pub use ledger::{Ledger, LedgerLine};
+pub use job::CompressionJob;
 pub use net::NetOps;
 pub use options::CompressionOptions;
-pub use outline::OutlineEngine;
-pub(crate) use outline::{identifiers, ranked_names};
+pub use outline_engine::OutlineEngine;
 pub use prompt::{PROMPT_TEMPLATE, PromptParts, REVISION_TEMPLATE, prompt};
 use prompt::{again, keep, mark, stands, transcript_of};
 pub use state::CompressionState;

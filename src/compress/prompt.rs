@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
 
-use super::{CompressionJob, Ledger, Passage, job::chunks, outline::likely_names};
+use super::CompressionJob;
 use crate::{
     id::{FacetId, Role},
     snapshot::PartRef,
+    steps::Passage,
+    summary::{Ledger, likely_names},
     text::quote::{quoted, quoted_line},
     tokens::TokenCounter,
 };
@@ -211,7 +213,7 @@ fn facets(ids: &[FacetId]) -> String {
 }
 
 pub(crate) fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
-    let names = likely_names(job, counter);
+    let names = likely_names(&job.task(), counter);
     let mut left = job.token_limit / 2;
     let mut kept: Vec<&str> = Vec::new();
     for name in &names {
@@ -231,7 +233,7 @@ pub(crate) fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
 /// The passages as a model reads them: who speaks, then the text.
 pub(crate) fn transcript_of(passages: &[Passage]) -> String {
     let mut text = String::new();
-    for (role, chunk) in chunks(passages) {
+    for (role, chunk) in passages.iter().flat_map(Passage::chunks) {
         let speaker = match role {
             Role::User => "user",
             Role::Assistant => "agent",

@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 
 use crate::{
     Result,
-    compress::identifiers,
     export::PrefixRules,
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
     request::Recording,
+    summary::identifiers,
     veil::Source,
 };
 

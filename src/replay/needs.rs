@@ -6,10 +6,10 @@ use std::{
 };
 
 use crate::{
-    compress::identifiers,
     hud::{Message, RenderedContext},
     id::FrameSeq,
     snapshot::FrameSnapshot,
+    summary::identifiers,
 };
 
 /// The names of a session, each with the frames that it stands in.

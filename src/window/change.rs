@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    compress::{guarded, quoted, worth_keeping},
     id::FrameSeq,
     snapshot::{CutText, FrameSnapshot, Substitution, SubstitutionKind, ToolOutput},
     steps::OwnWords,
+    summary::worth_keeping,
+    text::quote::{guarded, quoted},
     tokens::TokenCounter,
 };
 

@@ -8,11 +8,14 @@ use crate::{
     Error, ErrorKind, Result,
     compress::{
         CompressionBlock, CompressionJob, CompressionOptions, CompressionTransform, Engine, Epoch,
-        LedgerLine, Passage, Summary, guarded,
+        Summary,
     },
     hud::{Hud, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, FrameSnapshotBuilder},
+    steps::Passage,
+    summary::LedgerLine,
+    text::quote::guarded,
     veil::History,
 };
 

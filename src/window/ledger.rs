@@ -8,11 +8,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{
-        CompressionBlock, CompressionJob, ContextTexts, Ledger, LedgerLine, OF_STATE, Passage, Step,
-    },
+    compress::{CompressionBlock, CompressionJob, Step},
     id::{FacetId, FacetType, FrameSeq, Millis, Role},
     snapshot::{FrameSnapshot, Substitution, SubstitutionKind},
+    steps::Passage,
+    summary::{ContextTexts, Ledger, LedgerLine},
+    text::quote::OF_STATE,
     veil::{Facet, History, Saliency},
 };
 

@@ -9,11 +9,11 @@ use super::{
     live_results::{AnsweredCall, LiveResults, Visibility},
 };
 use crate::{
-    compress::{brief, quoted_line},
     id::ChunkType,
     snapshot::{ChunkRef, PartRef, ToolOutput},
     steps::{Class, LineRange},
-    text::shortened,
+    summary::brief,
+    text::{quote::quoted_line, shortened},
     veil::{CallOutcome, History},
 };
 

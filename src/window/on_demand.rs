@@ -5,10 +5,12 @@ use foldhash::HashSet;
 use super::{ContextWindow, change::Change};
 use crate::{
     Result,
-    compress::{Passage, RangePlan, guarded},
+    compress::RangePlan,
     hud::RenderRequest,
     id::{FrameSeq, Millis},
     snapshot::{ArchiveReader, Substitution, SubstitutionKind, Totals},
+    steps::Passage,
+    text::quote::guarded,
     veil::History,
 };
 

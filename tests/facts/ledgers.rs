@@ -3,8 +3,8 @@
 use afterimage_testkit::facts::{hash_of_all, short_hash};
 
 use crate::{
-    compress::{Chronicle, Happened, Ledger, Passage},
-    steps::{Class, Touch},
+    steps::{Class, Passage, Touch},
+    summary::{Chronicle, Happened, Ledger},
     veil::Frame,
 };
 

@@ -7,13 +7,12 @@ use indexmap::IndexMap;
 
 use super::ledgers::{LedgerRoom, Said, name_of};
 use crate::{
-    compress::Passage,
     hud::{Hud, NativeFormat},
     id::{FrameSeq, Millis, Role},
     json::Value,
     replay::survival::{words, work},
     snapshot::{FrameSnapshot, PartRef},
-    steps::{Class, FacetCalls, WordPlaces},
+    steps::{Class, FacetCalls, Passage, WordPlaces},
     tokens::Chars4,
     transcript::{Transcript, TranscriptFormat},
     veil::{CallOutcome, Facet, FacetChange, Frame, History, Source, calls_and_results},

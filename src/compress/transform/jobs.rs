@@ -13,6 +13,7 @@ use crate::{
     },
     id::{FacetId, FacetType, Millis},
     snapshot::FrameSnapshot,
+    steps::Passage,
     text::quote::{OF_SUMMARY, quoted},
     veil::{Facet, History, Saliency},
 };
@@ -86,8 +87,7 @@ impl CompressionTransform {
         let mut source_facets = indexmap::IndexSet::new();
         match &range.covers {
             Covers::Frames(_) => {
-                let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
-                source_facets.extend(chunks.flat_map(|chunk| chunk.owned_facet_ids()));
+                source_facets.extend(passages.iter().flat_map(Passage::facets));
             }
             Covers::Blocks(blocks) => {
                 source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));

@@ -1,13 +1,16 @@
 //! The names of what a context leaves out, in room that nothing else takes.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
 use super::{WrittenLedger, headed};
 use crate::{
     Result,
-    compress::{CompressionJob, LedgerLine, Passage, Step, quoted_line, ranked_names},
+    compress::Step,
     hud::{RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
+    steps::Passage,
+    summary::{LedgerLine, ranked_names},
+    text::quote::quoted_line,
     veil::History,
     window::{ContextWindow, receipt::ReadableText},
 };
@@ -157,12 +160,11 @@ impl ContextWindow {
         let left_out: Vec<Passage> = left_out.flat_map(passage).collect();
         let newest = steps.len().saturating_sub(self.transform.options().protected_frames);
         let tail = steps.get(newest..).unwrap_or_default().iter().filter(stands);
-        let all = CompressionJob::new(left_out, 0).with_tail(tail.flat_map(passage).collect());
-        let beside = all.clone().with_ledger(Arc::clone(&self.ledger.read));
-        let counter = &**self.hud.counter();
-        let mut names = ranked_names(&beside, counter);
+        let tail: Vec<Passage> = tail.flat_map(passage).collect();
+        let ranked = |beside| ranked_names(&left_out, &tail, beside, &**self.hud.counter());
+        let mut names = ranked(true);
         let known: HashSet<String> = names.iter().cloned().collect();
-        names.extend(ranked_names(&all, counter).into_iter().filter(|name| !known.contains(name)));
+        names.extend(ranked(false).into_iter().filter(|name| !known.contains(name)));
         let shown = ReadableText::of(context);
         names.retain(|name| !shown.says(name));
         names

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use super::{WindowLedger, WrittenLedger};
 use crate::{
     Result,
-    compress::{
-        LedgerLine,
-        saved::{finish, flag, index, list, load, number, text, to_json},
-    },
+    compress::saved::{finish, flag, index, list, load, number, text, to_json},
     id::FrameSeq,
     json::{Fields, Object, ObjectExt, Value},
     snapshot::FrameSnapshot,
+    summary::LedgerLine,
     window::ContextWindow,
 };
 

@@ -11,10 +11,10 @@ use super::{
     readable::ReadableText,
 };
 use crate::{
-    compress::identifiers,
     hud::{Message, RenderedContext},
     id::{ChunkType, FrameSeq},
     steps::{OwnWords, said_by_user},
+    summary::identifiers,
     window::FittedContext,
 };
 

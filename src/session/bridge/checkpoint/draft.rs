@@ -10,9 +10,9 @@ use crate::{
         Checkpoint, SectionKind, ShrunkCheckpoint, expect_time, header_line, is_moment, shrink,
         table,
     },
-    compress::{Chronicle, Happened, Ledger, Passage},
     id::FrameSeq,
-    steps::Class,
+    steps::{Class, Passage},
+    summary::{Chronicle, Happened, Ledger},
     tokens::TokenCounter,
     veil::Frame,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{compress::Ledger, id::FrameSeq, steps::Touch};
+use crate::{id::FrameSeq, steps::Touch, summary::Ledger};
 
 /// What calls did with files, in their order. A call that failed is forgotten.
 #[derive(Clone, Debug, Default)]

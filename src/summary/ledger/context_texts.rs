@@ -1,5 +1,9 @@
 use super::{Section, SectionLine};
-use crate::{compress::Passage, id::FrameSeq, steps::is_said, text::flat};
+use crate::{
+    id::FrameSeq,
+    steps::{Passage, is_said},
+    text::flat,
+};
 
 /// What a context says besides the ledger, which need not say it again.
 #[derive(Debug, Default)]

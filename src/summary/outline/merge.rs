@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use crate::{
-    compress::{
-        CompressionJob, Passage,
+    id::FrameSeq,
+    steps::Passage,
+    summary::{
+        Task,
         ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, ends, quoted},
     },
-    id::FrameSeq,
     text::quote::{OF_SUMMARY, unquoted},
     tokens::TokenCounter,
 };
@@ -17,19 +18,19 @@ const TOLD: [usize; 7] = [8_000, 4_000, 2_000, 1_000, 500, 250, 125];
 
 /// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
 /// stays as it is.
-pub(super) fn of_summaries(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<SectionLine> {
-    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+pub(super) fn of_summaries(task: &Task<'_>, counter: &dyn TokenCounter) -> Vec<SectionLine> {
+    let limit = task.token_limit;
     let mut lines: Vec<SectionLine> = Vec::new();
     let mut seen: HashSet<(Section, String)> = HashSet::new();
     let mut settled: HashSet<Section> = HashSet::new();
     let mut first: Option<SectionLine> = None;
     // Frames that stand between the summaries are one run.
     let is_frame = |passage: &Passage| passage.source.is_some();
-    let runs = job.passages.chunk_by(|one, other| is_frame(one) && is_frame(other));
+    let runs = task.passages.chunk_by(|one, other| is_frame(one) && is_frame(other));
     for run in runs.rev() {
         let Some(passage) = run.first() else { continue };
         if is_frame(passage) {
-            lines.extend(of_frames_between(job, run, counter));
+            lines.extend(of_frames_between(task, run, counter));
             continue;
         }
         let of = of_summary(passage.snapshot.text());
@@ -102,13 +103,13 @@ pub(super) fn of_summaries(job: &CompressionJob, counter: &dyn TokenCounter) -> 
 
 /// What frames say that stand between summaries.
 fn of_frames_between(
-    job: &CompressionJob,
+    task: &Task<'_>,
     run: &[Passage],
     counter: &dyn TokenCounter,
 ) -> Vec<SectionLine> {
-    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
+    let limit = task.token_limit;
     // Who speaks is known from the rest of the history.
-    let known = job.before.as_deref().or(job.ledger.as_deref());
+    let known = task.before.or(task.ledger);
     let (mut ledger, mut chronicle) = (known.cloned().unwrap_or_default(), Chronicle::default());
     run.iter().for_each(|passage| ledger.read_into(passage, Some(&mut chronicle)));
     chronicle.candidates(None, limit, counter)
@@ -122,9 +123,9 @@ fn framed(line: &str) -> Option<(FrameSeq, &str)> {
 
 /// Whether it is certain whose words stand in the user's place, in these summaries and in what was
 /// said so far.
-pub(super) fn is_certain(job: &CompressionJob) -> bool {
-    let known = job.before.as_deref().or(job.ledger.as_deref());
-    let mut lines = job.passages.iter().flat_map(|passage| passage.snapshot.text().lines());
+pub(super) fn is_certain(task: &Task<'_>) -> bool {
+    let known = task.before.or(task.ledger);
+    let mut lines = task.passages.iter().flat_map(|passage| passage.snapshot.text().lines());
     known.is_none_or(Ledger::is_certain) && !lines.any(Section::is_uncertain)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{identifiers::identifiers, material::Material};
 use crate::{
     Error, ErrorKind, Result,
-    compress::ledger::{Filling, Form, Ledger, LeftOut, Section, SectionLine, take, write},
+    summary::ledger::{Filling, Form, Ledger, LeftOut, Section, SectionLine, take, write},
     text::quote::{LEFT_OUT, quoted},
     tokens::TokenCounter,
 };
@@ -27,10 +27,9 @@ const ESSENTIALS: [(Section, usize); 6] = [
 const NOTHING: &str = "Nothing to outline.";
 
 /// The summary that says the most within the limit.
-pub(super) fn fit(material: Material, limit: u64, counter: &dyn TokenCounter) -> Result<String> {
+pub(super) fn fit(material: Material, limit: usize, counter: &dyn TokenCounter) -> Result<String> {
     let Material { lines, names, likely, of_block, is_certain } = material;
     let form = Form { with_frames: false, is_certain };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let fallback: Vec<SectionLine> = lines.clone();
     // Lines that tell how many were left out before are told anew.
     let (before, lines): (Vec<_>, Vec<_>) =

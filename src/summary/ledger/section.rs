@@ -13,7 +13,7 @@ pub struct LedgerLine {
 
 /// A section, in the order in which they stand in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::compress) enum Section {
+pub(crate) enum Section {
     First,
     Last,
     Words,
@@ -33,7 +33,7 @@ pub(in crate::compress) enum Section {
 }
 
 impl Section {
-    pub(in crate::compress) const ALL: [Self; 16] = [
+    pub(in crate::summary) const ALL: [Self; 16] = [
         Self::First,
         Self::Last,
         Self::Words,
@@ -53,7 +53,7 @@ impl Section {
     ];
 
     /// Its title. Where it is not certain whose words stand in the user's place, they are nobody's.
-    pub(in crate::compress) fn title(self, is_certain: bool) -> &'static str {
+    pub(in crate::summary) fn title(self, is_certain: bool) -> &'static str {
         match self {
             Self::Last if !is_certain => "Last in the user's place:",
             Self::Words if !is_certain => "In the user's place, newest first:",
@@ -87,7 +87,7 @@ impl Section {
         ("Reasons, newest first:", Self::Decisions),
     ];
 
-    pub(in crate::compress) fn of_title(line: &str) -> Option<Self> {
+    pub(crate) fn of_title(line: &str) -> Option<Self> {
         let former = || Self::FORMER.into_iter().find(|(title, _)| *title == line);
         let is = |section: &Self| [true, false].map(|of| section.title(of)).contains(&line);
         let now = Self::ALL.into_iter().find(is);
@@ -95,13 +95,13 @@ impl Section {
     }
 
     /// Whether a line is a title that says that it is not certain whose words they are.
-    pub(in crate::compress) fn is_uncertain(line: &str) -> bool {
+    pub(in crate::summary) fn is_uncertain(line: &str) -> bool {
         let is = |section: Self| section.title(false) == line && section.title(true) != line;
         Self::ALL.into_iter().any(is)
     }
 
     /// The sections of which a part alone would read as all.
-    pub(in crate::compress) const LISTS: [Self; 9] = [
+    pub(in crate::summary) const LISTS: [Self; 9] = [
         Self::Rules,
         Self::Words,
         Self::Plan,
@@ -114,41 +114,41 @@ impl Section {
     ];
 
     /// Whether its lines name their frames in blocks, too.
-    pub(in crate::compress) fn names_frames(self) -> bool {
+    pub(in crate::summary) fn names_frames(self) -> bool {
         matches!(self, Self::Words | Self::Answers)
     }
 
     /// Whether the number of its lines alone says nothing.
-    pub(in crate::compress) fn is_told_by_lines(self) -> bool {
+    pub(in crate::summary) fn is_told_by_lines(self) -> bool {
         matches!(self, Self::Answers | Self::Read | Self::Names)
     }
 
     /// Whether its lines stand as they are, and not as a list.
-    pub(in crate::compress) fn is_text(self) -> bool {
+    pub(in crate::summary) fn is_text(self) -> bool {
         matches!(self, Self::First | Self::Last | Self::LastError | Self::Speech | Self::Told)
     }
 }
 
 /// A line that may stand in a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::compress) struct SectionLine {
-    pub(in crate::compress) section: Section,
-    pub(in crate::compress) frame: Option<FrameSeq>,
-    pub(in crate::compress) text: String,
+pub(in crate::summary) struct SectionLine {
+    pub(in crate::summary) section: Section,
+    pub(in crate::summary) frame: Option<FrameSeq>,
+    pub(in crate::summary) text: String,
     /// The tokens of the text, where they are known.
-    pub(in crate::compress) tokens: Option<usize>,
+    pub(in crate::summary) tokens: Option<usize>,
     /// What is said where there is no room for the text, the longest first.
-    pub(in crate::compress) shorter: Vec<String>,
+    pub(in crate::summary) shorter: Vec<String>,
     /// So many of the shorter forms still say all that matters.
-    pub(in crate::compress) whole: usize,
+    pub(in crate::summary) whole: usize,
     /// So many of the first forms are only for room that nothing else needs.
-    pub(in crate::compress) spare: usize,
+    pub(in crate::summary) spare: usize,
     /// The forms that are longer than the one that was chosen, the longest first.
-    pub(in crate::compress) longer: Vec<String>,
+    pub(in crate::summary) longer: Vec<String>,
 }
 
 impl SectionLine {
-    pub(in crate::compress) fn new(
+    pub(in crate::summary) fn new(
         section: Section,
         frame: FrameSeq,
         text: impl Into<String>,
@@ -166,7 +166,7 @@ impl SectionLine {
     }
 
     /// A line that tells how many lines of a list are left out.
-    pub(in crate::compress) fn more(section: Section, text: String, shorter: Vec<String>) -> Self {
+    pub(in crate::summary) fn more(section: Section, text: String, shorter: Vec<String>) -> Self {
         Self {
             section,
             frame: None,
@@ -180,12 +180,12 @@ impl SectionLine {
     }
 
     /// The number of the last form that says all that matters; 0 is the text.
-    pub(in crate::compress) fn whole_forms(&self) -> usize {
+    pub(in crate::summary) fn whole_forms(&self) -> usize {
         self.whole.min(self.shorter.len())
     }
 
     /// The line in the form of that number, which keeps the longer ones.
-    pub(in crate::compress) fn take_form(&mut self, number: usize) {
+    pub(in crate::summary) fn take_form(&mut self, number: usize) {
         if number == 0 {
             return;
         }
@@ -198,7 +198,7 @@ impl SectionLine {
     }
 
     /// The form of that number.
-    pub(in crate::compress) fn form(&self, number: usize) -> &str {
+    pub(in crate::summary) fn form(&self, number: usize) -> &str {
         let shorter = number.checked_sub(1).and_then(|at| self.shorter.get(at));
         shorter.unwrap_or(&self.text)
     }

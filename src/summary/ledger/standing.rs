@@ -27,7 +27,7 @@ const MORE: usize = 6;
 
 impl Ledger {
     /// The sections of a ledger by their worth.
-    pub(in crate::compress) const WORTH: [Section; 9] = [
+    pub(in crate::summary) const WORTH: [Section; 9] = [
         Section::Rules,
         Section::LastError,
         Section::Plan,
@@ -88,13 +88,13 @@ impl Ledger {
     }
 
     /// What the agent said last, also where the user spoke since.
-    pub(in crate::compress) fn said_last(&self) -> Option<&str> {
+    pub(crate) fn said_last(&self) -> Option<&str> {
         self.said.as_ref().map(|said| said.text.as_str())
     }
 
     /// What there is to say, section by section, the most valuable line of each first. `room` are
     /// the tokens of the whole.
-    pub(in crate::compress) fn candidates(
+    pub(in crate::summary) fn candidates(
         &self,
         room: usize,
         counter: &dyn TokenCounter,

@@ -10,10 +10,11 @@ use super::{
     trailer::Trailer,
 };
 use crate::{
-    compress::Passage,
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
-    steps::{Action, Demands, Heard, Item, OwnWords, Speaker, TextLog, may_be_words, plan},
+    steps::{
+        Action, Demands, Heard, Item, OwnWords, Passage, Speaker, TextLog, may_be_words, plan,
+    },
     text::{quote::LEFT_OUT, shortened},
     veil::{CallOutcome, Source},
 };
@@ -208,13 +209,13 @@ impl Ledger {
     }
 
     /// Whether it is certain whose words stand in the user's place.
-    pub(in crate::compress) fn is_certain(&self) -> bool {
+    pub(in crate::summary) fn is_certain(&self) -> bool {
         self.log.is_certain()
     }
 
     /// Whether the words of a frame are what was asked: they are certainly the user's, or stand before
     /// the agent spoke.
-    pub(in crate::compress) fn is_asked(&self, frame: FrameSeq) -> bool {
+    pub(in crate::summary) fn is_asked(&self, frame: FrameSeq) -> bool {
         self.is_certain() || self.first_turn.is_none_or(|turn| frame < turn)
     }
 
@@ -225,7 +226,7 @@ impl Ledger {
     }
 
     /// What a summary must not lose of what was demanded.
-    pub(in crate::compress) fn demanded(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn demanded(&self) -> impl Iterator<Item = &str> {
         self.demands().iter().map(|demand| demand.text.as_str())
     }
 
@@ -287,7 +288,7 @@ impl Ledger {
 
     /// Notes that commands do not stand in texts. Where programs answered in texts before, what they
     /// may have said counts no more.
-    pub(in crate::compress) fn sees_call(&mut self, frame: FrameSeq) {
+    pub(in crate::summary) fn sees_call(&mut self, frame: FrameSeq) {
         self.first_turn.get_or_insert(frame);
         if self.log.is_sure() {
             self.rules = std::mem::take(&mut self.asked);

@@ -1,4 +1,4 @@
-//! What a job has to say: lines by section, and names by their worth.
+//! What a task has to say: lines by section, and names by their worth.
 
 use super::{
     entries::{entries, texts},
@@ -6,14 +6,13 @@ use super::{
     select::Names,
 };
 use crate::{
-    compress::{
-        CompressionJob,
-        job::chunks,
+    id::FrameSeq,
+    snapshot::PartRef,
+    steps::{Passage, is_said},
+    summary::{
+        Task,
         ledger::{Chronicle, Section, SectionLine, excerpt},
     },
-    id::FrameSeq,
-    snapshot::{ChunkRef, PartRef},
-    steps::is_said,
     text::flat,
     tokens::TokenCounter,
 };
@@ -21,7 +20,7 @@ use crate::{
 /// The tokens of a request that is quoted whole in a small room too.
 const SHORT: usize = 96;
 
-/// What a job has to say.
+/// What a task has to say.
 pub(super) struct Material {
     /// Of each section the most valuable first.
     pub(super) lines: Vec<SectionLine>,
@@ -36,42 +35,43 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Reads a job. Runs in time linear in its text, but for the sort of the names.
-    pub(super) fn of(job: &CompressionJob, counter: &dyn TokenCounter) -> Self {
-        let (lines, is_certain) = if job.level > 1 {
-            (of_summaries(job, counter), merge::is_certain(job))
+    /// Reads a task. Runs in time linear in its text, but for the sort of the names.
+    pub(super) fn of(task: &Task<'_>, counter: &dyn TokenCounter) -> Self {
+        let (lines, is_certain) = if task.of_blocks {
+            (of_summaries(task, counter), merge::is_certain(task))
         } else {
-            of_frames(job, counter)
+            of_frames(task, counter)
         };
-        let entries = entries(job);
-        let of_block = job.ledger.is_some();
-        let names = Names::of(&entries, texts(&job.tail), of_block, counter);
+        let entries = entries(task.passages, task.of_blocks);
+        let of_block = task.ledger.is_some();
+        let names = Names::of(&entries, texts(task.tail), of_block, counter);
         Self { lines, names: names.ranked(&entries), likely: names.likely, of_block, is_certain }
     }
 }
 
 /// The lines, and whether it is certain whose words stand in the user's place.
-fn of_frames(job: &CompressionJob, counter: &dyn TokenCounter) -> (Vec<SectionLine>, bool) {
+fn of_frames(task: &Task<'_>, counter: &dyn TokenCounter) -> (Vec<SectionLine>, bool) {
     // Who speaks, and which work goes on, is known from before.
-    let before = job.before.as_deref().filter(|_| job.ledger.is_some());
+    let before = task.before.filter(|_| task.ledger.is_some());
     let (mut ledger, mut chronicle) = (before.cloned().unwrap_or_default(), Chronicle::default());
-    for passage in &job.passages {
+    for passage in task.passages {
         ledger.read_into(passage, Some(&mut chronicle));
     }
     // A call behind the range tells of the session, too.
-    let is_call = |chunk: ChunkRef<'_>| matches!(chunk.part(), PartRef::Call { .. });
-    if chunks(&job.tail).any(|(_, chunk)| is_call(chunk)) && !ledger.is_certain() {
-        ledger.sees_call(job.to);
+    let mut behind = task.tail.iter().flat_map(Passage::chunks);
+    let has_call = behind.any(|(_, chunk)| matches!(chunk.part(), PartRef::Call { .. }));
+    if has_call && !ledger.is_certain() {
+        ledger.sees_call(task.to);
     }
-    chronicle.expect(texts(&job.tail).flat_map(super::identifiers));
-    let limit = usize::try_from(job.token_limit).unwrap_or(usize::MAX);
-    if job.ledger.is_some() {
+    chronicle.expect(texts(task.tail).flat_map(super::identifiers));
+    let limit = task.token_limit;
+    if task.ledger.is_some() {
         // Where things stand is said behind the blocks.
         return (chronicle.candidates(None, limit, counter), ledger.is_certain());
     }
     // What the user said first and last may stand in the context besides the range.
     let words = chronicle.words();
-    let stands = || job.words.iter().map(|words| words.from);
+    let stands = || task.words.iter().map(|words| words.from);
     let first = words.first().filter(|said| stands().all(|frame| frame >= said.0));
     let first = first.filter(|said| ledger.is_asked(said.0));
     let last = words.last().filter(|said| stands().all(|frame| frame <= said.0));

@@ -25,7 +25,7 @@ const SMALL: usize = 64;
 
 /// Words in at most about `limit` tokens: whole, or their head, their rules and their end, in whole
 /// lines where these are short. What they quote keeps its marks.
-pub(in crate::compress) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+pub(in crate::summary) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
     let text = text.trim();
     excerpt_of(text, OwnWords::of, limit, counter)
 }
@@ -117,7 +117,7 @@ fn head_of_word(text: &str, limit: usize, counter: &dyn TokenCounter) -> String 
 
 /// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
 /// from its end, which mostly says what is next. Of a single long sentence its first words.
-pub(in crate::compress) fn ends(text: &str, most: usize) -> String {
+pub(in crate::summary) fn ends(text: &str, most: usize) -> String {
     let text = text.trim();
     if text.len() <= most {
         return text.to_owned();

@@ -12,10 +12,7 @@ use crate::{
 };
 
 /// Takes the lines of one section out of these.
-pub(in crate::compress) fn take(
-    lines: &mut Vec<SectionLine>,
-    section: Section,
-) -> Vec<SectionLine> {
+pub(in crate::summary) fn take(lines: &mut Vec<SectionLine>, section: Section) -> Vec<SectionLine> {
     let (of, others) = std::mem::take(lines).into_iter().partition(|line| line.section == section);
     *lines = others;
     of
@@ -23,15 +20,15 @@ pub(in crate::compress) fn take(
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::compress) struct Form {
+pub(in crate::summary) struct Form {
     /// Whether each names its frame.
-    pub(in crate::compress) with_frames: bool,
+    pub(in crate::summary) with_frames: bool,
     /// Whether it is certain whose words stand in the user's place.
-    pub(in crate::compress) is_certain: bool,
+    pub(in crate::summary) is_certain: bool,
 }
 
 /// Lines that are chosen for a text of at most `limit` tokens.
-pub(in crate::compress) struct Filling<'c> {
+pub(in crate::summary) struct Filling<'c> {
     chosen: Vec<SectionLine>,
     begun: HashSet<Section>,
     used: usize,
@@ -41,24 +38,20 @@ pub(in crate::compress) struct Filling<'c> {
 }
 
 impl<'c> Filling<'c> {
-    pub(in crate::compress) fn new(
-        limit: usize,
-        form: Form,
-        counter: &'c dyn TokenCounter,
-    ) -> Self {
+    pub(in crate::summary) fn new(limit: usize, form: Form, counter: &'c dyn TokenCounter) -> Self {
         let (chosen, begun) = (Vec::new(), HashSet::new());
         Self { chosen, begun, used: 0, limit, form, counter }
     }
 
     /// What is left, by the counts of the lines.
-    pub(in crate::compress) fn left(&self) -> usize {
+    pub(in crate::summary) fn left(&self) -> usize {
         self.limit.saturating_sub(self.used)
     }
 
     /// Chooses lines in order while they take at most `share` tokens, each in its longest form that
     /// fits and is not spare; gives back the others. Each line is counted by itself:
     /// [`Filling::settle`] counts the whole.
-    pub(in crate::compress) fn fill(
+    pub(in crate::summary) fn fill(
         &mut self,
         lines: Vec<SectionLine>,
         share: usize,
@@ -86,7 +79,7 @@ impl<'c> Filling<'c> {
 
     /// Gives chosen lines of a section longer forms while that takes at most `share` tokens more:
     /// each its next longer one, in the order in which they were chosen, and then all once more.
-    pub(in crate::compress) fn lengthen(&mut self, section: Section, share: usize) {
+    pub(in crate::summary) fn lengthen(&mut self, section: Section, share: usize) {
         let mut share = share.min(self.left());
         let mut is_any = true;
         while std::mem::take(&mut is_any) {
@@ -107,18 +100,18 @@ impl<'c> Filling<'c> {
     }
 
     /// Leaves out the chosen lines that are not to be kept.
-    pub(in crate::compress) fn retain(&mut self, is_kept: impl Fn(&SectionLine) -> bool) {
+    pub(in crate::summary) fn retain(&mut self, is_kept: impl Fn(&SectionLine) -> bool) {
         self.chosen.retain(is_kept);
     }
 
     /// The tokens of a text.
-    pub(in crate::compress) fn count(&self, text: &str) -> usize {
+    pub(in crate::summary) fn count(&self, text: &str) -> usize {
         self.counter.count(text)
     }
 
     /// The tokens of all these lines of one section, with its title, where each is as short as it
     /// still says all: its last form but those that are cut.
-    pub(in crate::compress) fn least(&self, lines: &[SectionLine]) -> usize {
+    pub(in crate::summary) fn least(&self, lines: &[SectionLine]) -> usize {
         let last = lines.iter().map(SectionLine::whole_forms).max().unwrap_or_default();
         self.evenly(lines, last)
     }
@@ -136,7 +129,7 @@ impl<'c> Filling<'c> {
 
     /// Chooses all of these lines of one section in the longest form in which they fit in `share`
     /// tokens; gives back them all where none fits.
-    pub(in crate::compress) fn fill_evenly(
+    pub(in crate::summary) fn fill_evenly(
         &mut self,
         mut lines: Vec<SectionLine>,
         share: usize,
@@ -183,13 +176,13 @@ impl<'c> Filling<'c> {
     }
 
     /// The lines so far.
-    pub(in crate::compress) fn chosen(&self) -> &[SectionLine] {
+    pub(in crate::summary) fn chosen(&self) -> &[SectionLine] {
         &self.chosen
     }
 
     /// Counts the whole, and drops what was chosen last until it fits; what is left then may be
     /// filled. Gives back what was dropped.
-    pub(in crate::compress) fn settle(&mut self) -> Vec<SectionLine> {
+    pub(in crate::summary) fn settle(&mut self) -> Vec<SectionLine> {
         let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
             counter.count_up_to(&write(chosen, self.form), self.limit)
         };
@@ -219,7 +212,7 @@ impl<'c> Filling<'c> {
     }
 
     /// The tokens by which each list says how many of its lines are among these, at most.
-    pub(in crate::compress) fn more_tokens(&self, others: &[SectionLine]) -> usize {
+    pub(in crate::summary) fn more_tokens(&self, others: &[SectionLine]) -> usize {
         let each = Self::left_out(others).filter_map(|(list, left)| {
             let longest = left.forms().into_iter().next()?;
             self.cost(list, &longest, None, usize::MAX)
@@ -229,7 +222,7 @@ impl<'c> Filling<'c> {
 
     /// Says of each list how many of its lines are among these, which did not fit, and of which
     /// kinds, while there is room in `limit` tokens.
-    pub(in crate::compress) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
+    pub(in crate::summary) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
         self.limit = limit;
         for (list, left) in Self::left_out(others) {
             // That there were answers says nothing.
@@ -244,7 +237,7 @@ impl<'c> Filling<'c> {
 }
 
 /// The text of lines, in the order of their sections.
-pub(in crate::compress) fn write(chosen: &[SectionLine], form: Form) -> String {
+pub(in crate::summary) fn write(chosen: &[SectionLine], form: Form) -> String {
     let lines = written(chosen, form);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     texts.join("\n")

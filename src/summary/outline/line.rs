@@ -1,7 +1,7 @@
 //! Lines of outlines, read back.
 
 use super::entries::Speaker;
-use crate::compress::ledger::{LeftOut, Section};
+use crate::summary::ledger::{LeftOut, Section};
 
 /// A line of an outline, or any line of a summary that somebody else wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

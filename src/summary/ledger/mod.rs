@@ -37,5 +37,6 @@ pub(super) use filling::{Filling, Form, take, write};
 pub(super) use happened::quoted;
 pub(super) use left_out::LeftOut;
 pub use section::LedgerLine;
-pub(super) use section::{Section, SectionLine};
+pub(crate) use section::Section;
+pub(super) use section::SectionLine;
 pub use state::Ledger;

@@ -1,23 +1,5 @@
-//! The engine that needs no model: where things stand, what was done, and the names that will be
-//! needed.
-//!
-//! ```text
-//! job ─ material ─→ lines by section, from the ledger and the chronicle
-//!     ─ entries, identifiers, select ─→ names, ranked by how likely each is needed, for a token
-//!     ─ fit ─→ what the limit allows
-//! ```
-
-mod entries;
-mod fit;
-mod identifiers;
-mod line;
-mod material;
-mod merge;
-mod select;
-
-use self::{entries::entries, fit::fit, material::Material, select::Names};
 use super::{CompressionJob, Engine};
-use crate::{Result, tokens::TokenCounter};
+use crate::{Result, summary::outline, tokens::TokenCounter};
 
 /// The embedded engine: a working summary that is made without a model.
 ///
@@ -65,32 +47,6 @@ impl Engine for OutlineEngine {
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the limit is too small to say anything:
     /// a few tokens.
     fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        fit(Material::of(job, counter), job.token_limit, counter)
+        outline(&job.task(), counter)
     }
-}
-
-/// The names in a text that may be needed again: ids, numbers, dates, paths, addresses, and words
-/// that look like code.
-pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    identifiers::identifiers(text).map(|(range, _)| range.of(text))
-}
-
-/// The identifiers of a job that are likely to be needed again, the one that is most worth its
-/// tokens first.
-pub(super) fn likely_names(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<String> {
-    let (mut names, likely) = names_by_rank(job, counter);
-    names.truncate(likely);
-    names
-}
-
-/// The identifiers of a job that may be needed again, the one that is most worth its tokens first.
-pub(crate) fn ranked_names(job: &CompressionJob, counter: &dyn TokenCounter) -> Vec<String> {
-    names_by_rank(job, counter).0
-}
-
-/// These names, and how many of them are likely.
-fn names_by_rank(job: &CompressionJob, counter: &dyn TokenCounter) -> (Vec<String>, usize) {
-    let entries = entries(job);
-    let names = Names::of(&entries, entries::texts(&job.tail), job.ledger.is_some(), counter);
-    (names.ranked(&entries).into_iter().map(|(name, _)| name).collect(), names.likely)
 }

@@ -1,14 +1,13 @@
-//! A job's passages as what was said, called and answered.
+//! Passages as what was said, called and answered.
 
 use std::{borrow::Cow, sync::Arc};
 
 use super::{identifiers::identifiers, line::Line};
 use crate::{
-    compress::{CompressionJob, Passage, job::chunks},
     id::{ChunkType, Role},
     json::{self, Value},
     snapshot::PartRef,
-    steps::arguments,
+    steps::{Passage, arguments},
     text::quote::uncoloured,
     veil::OpenCalls,
 };
@@ -79,11 +78,11 @@ impl Entry<'_> {
     }
 }
 
-/// The entries of a job, results beside their calls.
-pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
+/// The entries of passages, results beside their calls; `of_blocks` where they are summaries.
+pub(super) fn entries(passages: &[Passage], of_blocks: bool) -> Vec<Entry<'_>> {
     let mut said = EntryCollector::default();
-    for (passage, of) in job.passages.iter().enumerate() {
-        for (role, chunk) in chunks(std::slice::from_ref(of)) {
+    for (passage, of) in passages.iter().enumerate() {
+        for (role, chunk) in of.chunks() {
             let text = chunk.content();
             if chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str()) {
                 continue;
@@ -95,7 +94,7 @@ pub(super) fn entries(job: &CompressionJob) -> Vec<Entry<'_>> {
                 _ if text.trim().is_empty() => {}
                 PartRef::Result { id } => said.result(passage, id, chunk.facet_ids().next(), text),
                 // The passages of a block of blocks are what the blocks say.
-                _ if job.level > 1 => said.lines(passage, text),
+                _ if of_blocks => said.lines(passage, text),
                 _ => said.push(passage, speaker_of(role), vec![Field::plain(text)]),
             }
         }
@@ -163,7 +162,7 @@ impl<'j> EntryCollector<'j> {
 
 /// The texts of the protected tail.
 pub(super) fn texts(passages: &[Passage]) -> impl Iterator<Item = &str> {
-    chunks(passages).map(|(_, chunk)| chunk.content())
+    passages.iter().flat_map(Passage::chunks).map(|(_, chunk)| chunk.content())
 }
 
 fn speaker_of(role: Role) -> Speaker<'static> {

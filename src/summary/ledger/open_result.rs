@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 
 use crate::{
-    compress::Passage,
     snapshot::{ChunkRef, PartRef},
+    steps::Passage,
     veil::CallOutcome,
 };
 
