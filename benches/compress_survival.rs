@@ -16,7 +16,7 @@ use afterimage::{
     compress::{CompressionJob, Engine, OutlineEngine},
     tokens::{Memo, TokenCounter, default_counter},
 };
-use survival::{Moment, Session, words, work};
+use survival::{Moment, Session, five_grams, stands_in, words, work};
 
 type Way = fn(&Moment<'_>, &CompressionJob, u64, &Arc<dyn TokenCounter>) -> Option<String>;
 
@@ -114,22 +114,19 @@ fn measure(
     let said = moment.words();
     let (first, later) = said.split_first().map_or(("", &[][..]), |(first, later)| (first, later));
     let last = later.last().map_or("", String::as_str);
-    let share = |said: &str| match words::five_grams(said, summary) {
+    let share = |said: &str| match five_grams(said, summary) {
         (_, 0) => (0.0, 0.0),
         (kept, of) => (kept as f64 / of as f64, 1.0),
     };
     let whole = |said: &str, part: usize| {
         let is_asked = !said.is_empty() && counter.count(said) <= limit / part;
-        (
-            f64::from(u8::from(is_asked && words::stands_in(said, summary))),
-            f64::from(u8::from(is_asked)),
-        )
+        (f64::from(u8::from(is_asked && stands_in(said, summary))), f64::from(u8::from(is_asked)))
     };
     let listed = |items: &[String], part: usize| {
         if counter.count(&items.join("\n")) > limit / part {
             return (0.0, 0.0);
         }
-        let kept = items.iter().filter(|item| words::stands_in(item, summary)).count();
+        let kept = items.iter().filter(|item| stands_in(item, summary)).count();
         (kept as f64, items.len() as f64)
     };
     let files: Vec<String> = work::files_changed(moment.compressed).into_iter().collect();
@@ -180,7 +177,7 @@ fn show(session: &Session, ratio: u64, counter: &Arc<dyn TokenCounter>) {
             ("open item", work::open_items(moment.compressed)),
             ("file", files),
         ] {
-            for item in items.iter().filter(|item| !words::stands_in(item, &summary)) {
+            for item in items.iter().filter(|item| !stands_in(item, &summary)) {
                 println!("--- lost {what}: {item}");
             }
         }

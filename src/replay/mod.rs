@@ -42,8 +42,7 @@ mod needs;
 mod player;
 mod policy;
 mod rates;
-#[doc(hidden)] // A measure for tests and benches, which share its finders.
-pub mod survival;
+pub(crate) mod survival;
 
 pub use asked::SummaryCalls;
 pub use audit::{AuditedName, LossAudit, NameFate};

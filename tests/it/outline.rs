@@ -79,7 +79,7 @@ impl KeptState {
             if count(&items.join("\n")) > share {
                 continue;
             }
-            let is_kept = |item: &&String| survival::words::stands_in(item, text);
+            let is_kept = |item: &&String| survival::stands_in(item, text);
             self.kept[at] += items.iter().filter(is_kept).count();
             self.of[at] += items.len();
         }

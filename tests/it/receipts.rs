@@ -15,7 +15,6 @@ use afterimage::{
     hud::{Hud, Message, NativeFormat, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json,
-    replay::survival::words,
     text::TextRange,
     tokens::{Bpe, Memo, TokenCounter},
     veil::{Facet, FacetOp, Frame, History, Source},
@@ -26,7 +25,7 @@ use afterimage::{
 };
 use afterimage_testkit::data;
 
-use crate::support::{compressing::turns, sessions};
+use crate::support::{compressing::turns, sessions, survival::words};
 
 const NOW: Millis = Millis::new(0);
 

@@ -1,5 +1,6 @@
 //! What a text still says of a session: finders of what matters, which share no code with the engines
-//! that they measure.
+//! that they measure. Tests and benches take the files of the finders in, so they name what they use
+//! by `super`.
 //!
 //! | what | is |
 //! |---|---|
@@ -9,16 +10,16 @@
 //! | open items | those of the last plan that a call wrote down |
 //! | files changed | by calls that name a file and say what is new, or by a patch |
 
-mod identifiers;
-pub mod words;
-pub mod work;
+pub(crate) mod words;
+pub(crate) mod work;
 
 use std::ops::AddAssign;
 
-pub use self::identifiers::identifiers;
 use crate::{
-    compress::Passage,
-    json::{Number, Object, ObjectExt, Value},
+    id::{ChunkType, Role},
+    json::{self, Number, Object, ObjectExt, Value},
+    snapshot::PartRef,
+    steps::Passage,
 };
 
 crate::json::serialize_through_json!(Survival);
@@ -139,5 +140,56 @@ impl AddAssign for Survival {
         self.last_error += other.last_error;
         self.open_items += other.open_items;
         self.files_changed += other.files_changed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{
+        work::{has_commands_in_text, last_error},
+        *,
+    };
+    use crate::{
+        id::{FrameSeq, Millis},
+        snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
+        tokens::Chars4,
+    };
+
+    fn passage(at: usize, role: Role, text: &str, part: Part) -> Passage {
+        let mut builder = FrameSnapshotBuilder::new(&Chars4);
+        builder.add_content(text, ChunkOptions::new().role(role).part(part));
+        let (from, snapshot) = (FrameSeq::new(at as u64), builder.build(Millis::new(0)));
+        Passage::new(from, from, role, Arc::new(snapshot))
+    }
+
+    fn log(said: &[&str]) -> Vec<Passage> {
+        let role = |at: usize| if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
+        let passage = |(at, text): (usize, &&str)| passage(at, role(at), text, Part::Text);
+        said.iter().enumerate().map(passage).collect()
+    }
+
+    const RUN: &str = "I run it.\n```bash\npython tide.py\n```";
+    const BROKEN: &str = "<returncode>1</returncode>\nTraceback (most recent call last):\n\
+        ValueError: the tide is 7";
+
+    #[test]
+    fn a_log_without_calls_has_the_last_error_of_what_answers_a_block() {
+        let messages = log(&["Error: fix it", RUN, BROKEN, RUN, "done", "Good.", "Error: no"]);
+        assert!(has_commands_in_text(&messages));
+        let error = last_error(&messages, true);
+        assert_eq!(error.as_deref(), Some("ValueError: the tide is 7"));
+        assert_eq!(last_error(&messages, false), None);
+    }
+
+    #[test]
+    fn in_a_chat_and_in_a_log_with_calls_nothing_the_user_says_is_a_result() {
+        let chat = log(&["How?", RUN, "And?", "So.", "And?", "So.", "Error: it breaks"]);
+        assert!(!has_commands_in_text(&chat));
+        let mut calls = log(&["Fix it", RUN, BROKEN]);
+        calls.push(passage(3, Role::User, "ok", Part::Result { id: None }));
+        assert!(!has_commands_in_text(&calls));
+        assert!(!has_commands_in_text(&[]));
     }
 }

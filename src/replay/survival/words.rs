@@ -2,11 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    compress::Passage,
-    id::{ChunkType, Role},
-    snapshot::PartRef,
-};
+use super::{ChunkType, PartRef, Passage, Role};
 
 /// Words that make a sentence of the user a rule.
 const RULE_WORDS: [&str; 12] = [
@@ -48,7 +44,7 @@ const OF_PROGRAMS: [&str; 16] = [
 ///
 /// In a session where commands stand in what the agent says (`is_text_only`), what speaks as the user
 /// after the agent's first word is what a program answered.
-pub fn words(messages: &[Passage], is_text_only: bool) -> Vec<String> {
+pub(crate) fn words(messages: &[Passage], is_text_only: bool) -> Vec<String> {
     let agent_spoke = |message: &Passage| message.role == Role::Assistant;
     let first_answer = messages.iter().position(agent_spoke).unwrap_or(messages.len());
     let end = if is_text_only { first_answer } else { messages.len() };
@@ -70,30 +66,24 @@ fn words_of(message: &Passage) -> Option<String> {
 }
 
 /// Whether a program said a text in the user's place: output of a command, a reminder, a notice.
-pub fn is_of_program(text: &str) -> bool {
+pub(crate) fn is_of_program(text: &str) -> bool {
     OF_PROGRAMS.iter().any(|start| text.trim_start().starts_with(start))
-}
-
-/// How many of the runs of five words of `said` stand in `text`, and how many there are. Of fewer
-/// words there is one run.
-pub fn five_grams(said: &str, text: &str) -> (usize, usize) {
-    Runs::of(text).found(said)
 }
 
 /// The runs of one to five words of a text, for many questions about it.
 #[derive(Debug)]
-pub struct Runs([HashSet<String>; 5]);
+pub(crate) struct Runs([HashSet<String>; 5]);
 
 impl Runs {
     /// The runs of a text. O(words).
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
         Self(std::array::from_fn(|index| runs(&words, index + 1)))
     }
 
     /// How many of the runs of five words of `said` are among them, and how many there are. Of fewer
     /// words there is one run. O(words of `said`).
-    pub fn found(&self, said: &str) -> (usize, usize) {
+    pub(crate) fn found(&self, said: &str) -> (usize, usize) {
         let words: Vec<&str> = said.split_whitespace().collect();
         let size = words.len().min(5);
         let Some(there) = size.checked_sub(1).and_then(|index| self.0.get(index)) else {
@@ -106,12 +96,6 @@ impl Runs {
 
 fn runs(words: &[&str], size: usize) -> HashSet<String> {
     words.windows(size).map(|words| words.join(" ")).collect()
-}
-
-/// Whether a text stands in another, white space aside. O(both texts).
-pub fn stands_in(wanted: &str, text: &str) -> bool {
-    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    flat(text).contains(&flat(wanted))
 }
 
 /// What tells that somebody does not know or have something, who asks for nothing.
@@ -133,7 +117,7 @@ const INABILITIES: [&str; 12] = [
 /// The sentences of the user's words that are rules: at most 300 bytes each, outside of code. What
 /// asks is none, and neither is what tells that the user does not know or have something. Linear in
 /// the texts, but for O(n²) comparisons of the rules that are found.
-pub fn rules(said: &[String]) -> Vec<String> {
+pub(crate) fn rules(said: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in said {
         let mut is_code = false;

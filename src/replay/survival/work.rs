@@ -2,12 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    compress::Passage,
-    id::Role,
-    json::{self, Value},
-    snapshot::PartRef,
-};
+use super::{PartRef, Passage, Role, Value, json};
 
 /// What names a file in a call's arguments.
 const PATHS: [&str; 10] = [
@@ -68,7 +63,7 @@ fn arguments(text: &str) -> Option<Value> {
 
 /// The paths of the files that were changed: by a call that names a file and says what is new, or
 /// by a patch. What failed changed nothing. O(text).
-pub fn files_changed(messages: &[Passage]) -> BTreeSet<String> {
+pub(crate) fn files_changed(messages: &[Passage]) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     for (_, text, result) in exchanges(messages) {
         if result.as_deref().is_none_or(|result| error_line(result).is_some()) {
@@ -94,7 +89,7 @@ pub fn files_changed(messages: &[Passage]) -> BTreeSet<String> {
 
 /// The open items of the last plan that a call wrote down: a list of objects with a text and a
 /// status that is not done. O(text).
-pub fn open_items(messages: &[Passage]) -> Vec<String> {
+pub(crate) fn open_items(messages: &[Passage]) -> Vec<String> {
     let mut last = Vec::new();
     for (_, text, _) in exchanges(messages) {
         let Some(Value::Object(members)) = arguments(&text) else { continue };
@@ -123,7 +118,7 @@ pub fn open_items(messages: &[Passage]) -> Vec<String> {
 ///
 /// In a session where commands stand in what the agent says (`is_text_only`), what speaks as the user
 /// right after a fenced block of the agent is a result too.
-pub fn last_error(messages: &[Passage], is_text_only: bool) -> Option<String> {
+pub(crate) fn last_error(messages: &[Passage], is_text_only: bool) -> Option<String> {
     let mut last = None;
     let mut is_answer = false;
     for message in messages {
@@ -144,7 +139,7 @@ pub fn last_error(messages: &[Passage], is_text_only: bool) -> Option<String> {
 
 /// Whether commands stand in what the agent says, and their output in the user's messages: there is
 /// neither a call nor a result, and most messages of the agent hold a fenced block. O(text).
-pub fn has_commands_in_text(messages: &[Passage]) -> bool {
+pub(crate) fn has_commands_in_text(messages: &[Passage]) -> bool {
     let has_part = |message: &Passage| {
         let mut chunks = message.snapshot.chunks();
         chunks.any(|chunk| matches!(chunk.part(), PartRef::Call { .. } | PartRef::Result { .. }))
@@ -178,52 +173,4 @@ fn error_line(result: &str) -> Option<String> {
         return lines.iter().rev().find(is_error).map(|line| (*line).to_owned());
     }
     lines.first().filter(|line| is_error(line)).map(|line| (*line).to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::{
-        id::{FrameSeq, Millis},
-        snapshot::{ChunkOptions, FrameSnapshotBuilder, Part},
-        tokens::Chars4,
-    };
-
-    fn passage(at: usize, role: Role, text: &str, part: Part) -> Passage {
-        let mut builder = FrameSnapshotBuilder::new(&Chars4);
-        builder.add_content(text, ChunkOptions::new().role(role).part(part));
-        let (from, snapshot) = (FrameSeq::new(at as u64), builder.build(Millis::new(0)));
-        Passage::new(from, from, role, Arc::new(snapshot))
-    }
-
-    fn log(said: &[&str]) -> Vec<Passage> {
-        let role = |at: usize| if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
-        let passage = |(at, text): (usize, &&str)| passage(at, role(at), text, Part::Text);
-        said.iter().enumerate().map(passage).collect()
-    }
-
-    const RUN: &str = "I run it.\n```bash\npython tide.py\n```";
-    const BROKEN: &str = "<returncode>1</returncode>\nTraceback (most recent call last):\n\
-        ValueError: the tide is 7";
-
-    #[test]
-    fn a_log_without_calls_has_the_last_error_of_what_answers_a_block() {
-        let messages = log(&["Error: fix it", RUN, BROKEN, RUN, "done", "Good.", "Error: no"]);
-        assert!(has_commands_in_text(&messages));
-        let error = last_error(&messages, true);
-        assert_eq!(error.as_deref(), Some("ValueError: the tide is 7"));
-        assert_eq!(last_error(&messages, false), None);
-    }
-
-    #[test]
-    fn in_a_chat_and_in_a_log_with_calls_nothing_the_user_says_is_a_result() {
-        let chat = log(&["How?", RUN, "And?", "So.", "And?", "So.", "Error: it breaks"]);
-        assert!(!has_commands_in_text(&chat));
-        let mut calls = log(&["Fix it", RUN, BROKEN]);
-        calls.push(passage(3, Role::User, "ok", Part::Result { id: None }));
-        assert!(!has_commands_in_text(&calls));
-        assert!(!has_commands_in_text(&[]));
-    }
 }

@@ -7,6 +7,12 @@
 
 #[path = "survival/extract.rs"]
 pub(crate) mod extract;
+#[path = "survival/identifiers.rs"]
+mod identifiers;
+#[path = "../../../src/replay/survival/words.rs"]
+pub(crate) mod words;
+#[path = "../../../src/replay/survival/work.rs"]
+pub(crate) mod work;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -14,11 +20,12 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use afterimage::replay::survival::{identifiers, words, work};
+pub(crate) use self::identifiers::identifiers;
 use afterimage::{
     compress::{CompressionJob, CompressionOptions, OutlineEngine, Passage},
     hud::{Hud, NativeFormat, RenderRequest},
-    id::{Millis, Role},
+    id::{ChunkType, Millis, Role},
+    json::{self, Value},
     snapshot::PartRef,
     tokens::TokenCounter,
     transcript::Transcript,
@@ -276,4 +283,16 @@ fn longest(
 fn identifiers_of(messages: &[Passage]) -> BTreeSet<String> {
     let chunks = messages.iter().flat_map(|message| message.snapshot.chunks());
     chunks.flat_map(|chunk| identifiers(chunk.content())).collect()
+}
+
+/// How many of the runs of five words of `said` stand in `text`, and how many there are. Of fewer
+/// words there is one run.
+pub(crate) fn five_grams(said: &str, text: &str) -> (usize, usize) {
+    words::Runs::of(text).found(said)
+}
+
+/// Whether a text stands in another, white space aside. O(both texts).
+pub(crate) fn stands_in(wanted: &str, text: &str) -> bool {
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    flat(text).contains(&flat(wanted))
 }

@@ -3,7 +3,7 @@
 /// The identifiers of a text in order: ids, numbers of four or more digits, dates, paths, and
 /// words that look like code. The numbers of lines in a listing are none, and neither is a number
 /// with a unit or a fraction: nobody asks for them by name. O(text).
-pub fn identifiers(text: &str) -> Vec<String> {
+pub(crate) fn identifiers(text: &str) -> Vec<String> {
     // Arguments and many results are JSON: an escaped line break ends a word like a line break. The
     // slash of a closing tag begins no path.
     let mut plain = text.to_owned();
