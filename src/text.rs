@@ -115,6 +115,17 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// The first bytes of a text, at most so many, up to the border of a character.
+pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
+    (0..=most.min(text.len())).rev().find_map(|at| text.get(..at)).unwrap_or_default()
+}
+
+/// The last bytes of a text, at most so many, from the border of a character.
+pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    (from..=text.len()).find_map(|at| text.get(at..)).unwrap_or_default()
+}
+
 /// The first characters of a text, in lower case.
 pub(crate) fn lower_head(text: &str, most: usize) -> String {
     text.chars().take(most).flat_map(char::to_lowercase).collect()
@@ -177,12 +188,11 @@ fn begins_with_any(text: &str, words: &[&str]) -> bool {
 
 /// A text in one line, cut between words where it is longer than `most` bytes.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let head = (0..=text.len().min(most * 4)).rev().find_map(|at| text.get(..at));
-    let line = flat(head.unwrap_or_default());
+    let line = flat(first_bytes(text, most * 4));
     if line.len() <= most && text.len() <= most * 4 {
         return line;
     }
-    let end = (0..=most.min(line.len())).rev().find_map(|at| line.get(..at)).unwrap_or_default();
+    let end = first_bytes(&line, most);
     let cut = end.rfind(' ').filter(|at| *at > most / 2).unwrap_or(end.len());
     format!("{}…", end.get(..cut).unwrap_or(end).trim_end())
 }

@@ -70,11 +70,8 @@ impl CompressionBlock {
         match &self.originals {
             Originals::Held(passages) => Ok(passages.clone()),
             Originals::Inner => {
-                let mut all = Vec::new();
-                for block in &self.inner {
-                    all.extend(block.expand()?);
-                }
-                Ok(all)
+                let all: Result<Vec<_>> = self.inner.iter().map(|block| block.expand()).collect();
+                Ok(all?.concat())
             }
             Originals::Spilled => {
                 let message = format!("the originals of {} are in an archive", self.id);
@@ -98,11 +95,8 @@ impl CompressionBlock {
         match &self.originals {
             Originals::Forgotten => self.expand(),
             Originals::Inner => {
-                let mut all = Vec::new();
-                for block in &self.inner {
-                    all.extend(block.expand_from(archive)?);
-                }
-                Ok(all)
+                let inner = self.inner.iter().map(|block| block.expand_from(archive));
+                Ok(inner.collect::<Result<Vec<_>>>()?.concat())
             }
             Originals::Held(_) | Originals::Spilled => {
                 let range = archive.range(self.from..=self.to)?;

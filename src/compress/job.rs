@@ -72,8 +72,7 @@ impl CompressionJob {
     pub fn new(passages: Vec<Passage>, token_limit: u64) -> Self {
         let from = passages.first().map_or(FrameSeq::new(0), |passage| passage.from);
         let to = passages.last().map_or(from, |passage| passage.to);
-        let facets: indexmap::IndexSet<_> = passages.iter().flat_map(Passage::facets).collect();
-        let source_facets = facets.into_iter().collect();
+        let source_facets = Passage::facets_of(&passages);
         Self {
             id: format!("block-{from}-{to}").into(),
             from,

@@ -386,31 +386,40 @@ impl CompressionTransform {
         self.is_started
     }
 
-    fn first_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
+    /// The first and the last frame of a range.
+    fn ends_of(&self, range: &PlannedRange) -> Option<(FrameSeq, FrameSeq)> {
         match &range.covers {
-            Covers::Frames(frames) => self.walk.steps().get(frames.start).map(|step| step.sequence),
-            Covers::Blocks(blocks) => blocks.first().map(|block| block.from),
+            Covers::Frames(frames) => self.ends(frames),
+            Covers::Blocks(blocks) => Some((blocks.first()?.from, blocks.last()?.to)),
         }
     }
 
-    fn last_of(&self, range: &PlannedRange) -> Option<FrameSeq> {
-        match &range.covers {
-            Covers::Frames(frames) => {
-                self.walk.steps().get(frames.end.checked_sub(1)?).map(|step| step.sequence)
-            }
-            Covers::Blocks(blocks) => blocks.last().map(|block| block.to),
-        }
+    /// Whether a range holds any of the frames from `from` to `to`.
+    fn meets(&self, range: &PlannedRange, from: FrameSeq, to: FrameSeq) -> bool {
+        self.ends_of(range).is_some_and(|(first, last)| first <= to && from <= last)
+    }
+
+    /// The block in effect that stands for a frame.
+    fn block_over(&self, frame: FrameSeq) -> Option<&Arc<CompressionBlock>> {
+        let (_, block) = self.applied.range(..=frame).next_back()?;
+        (frame <= block.to).then_some(block)
+    }
+
+    /// The tokens of the frames that no block in effect stands for, and of those blocks.
+    fn count_live(&self) -> u64 {
+        let steps = self.walk.steps().iter();
+        let frames = steps.filter(|step| self.block_over(step.sequence).is_none());
+        let blocks = self.applied.values().map(|block| block.tokens);
+        frames.map(|step| step.tokens).chain(blocks).fold(0, u64::saturating_add)
     }
 
     /// The block that stands for a frame, with the frame's own tokens: what
     /// [`CompressionTransform::frame_to_json`] writes beside its snapshot. `None` where the frame stands for itself.
     /// O(log n).
     pub fn compression_state(&self, sequence: FrameSeq) -> Option<CompressionState> {
-        let (_, block) = self.applied.range(..=sequence).next_back()?;
-        let steps = self.walk.steps();
-        let at = steps.partition_point(|step| step.sequence < sequence);
-        let step =
-            steps.get(at).filter(|step| step.sequence == sequence && sequence <= block.to)?;
+        let block = self.block_over(sequence)?;
+        let step = self.walk.steps().get(self.walk.first_from(sequence));
+        let step = step.filter(|step| step.sequence == sequence)?;
         Some(CompressionState { replaced_by: Arc::clone(&block.id), original_tokens: step.tokens })
     }
 
@@ -430,19 +439,13 @@ impl CompressionTransform {
     pub fn facets(&self) -> Vec<Facet> {
         let facet = |range: &PlannedRange| {
             let mut state = Object::new();
-            let (name, reason) = match &range.state {
-                RangeState::Pending { .. } => ("pending", None),
-                RangeState::InProgress { .. } => ("inProgress", None),
-                RangeState::Ready => ("ready", None),
-                RangeState::Failed { reason } => ("failed", Some(reason.as_str())),
-                RangeState::Undone => ("undone", None),
-            };
-            state.put("state", name);
-            state.put_some("from", self.first_of(range).map(FrameSeq::get));
-            state.put_some("to", self.last_of(range).map(FrameSeq::get));
+            let ends = self.ends_of(range);
+            state.put("state", range.state.name());
+            state.put_some("from", ends.map(|(from, _)| from.get()));
+            state.put_some("to", ends.map(|(_, to)| to.get()));
             state.put("level", u64::from(range.level));
             state.put("originalTokens", range.original_tokens);
-            state.put_some("reason", reason);
+            state.put_some("reason", range.state.reason());
             let mut facet = Facet::new(FacetId::from(&*range.id), FacetType::STATE, "");
             facet.state = Some(Value::Object(state));
             facet

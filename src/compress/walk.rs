@@ -95,9 +95,7 @@ impl Step {
 
     #[cfg(test)]
     pub(super) fn sample(sequence: u64, stays: bool, is_closed: bool) -> Self {
-        let (tokens, role, is_task) = (1, Role::User, false);
-        let (sequence, standing) = (sequence.into(), Standing::Itself);
-        Self { tokens, role, stays, is_closed, is_task, standing, ..Self::forgotten(sequence) }
+        Self { tokens: 1, stays, is_closed, ..Self::forgotten(sequence.into()) }
     }
 }
 
@@ -169,7 +167,7 @@ impl Walk {
         let start = before.iter().rposition(|step| step.is_closed).map_or(0, |last| last + 1);
         let mut waiting = vec![0_i64; end - start];
         let mut count = |sequence: FrameSeq, by: i64| {
-            let at = self.steps.partition_point(|step| step.sequence < sequence);
+            let at = self.first_from(sequence);
             if let Some(count) = at.checked_sub(start).and_then(|at| waiting.get_mut(at)) {
                 *count += by;
             }
@@ -200,26 +198,16 @@ impl Walk {
         let role = snapshot.chunks().find_map(|chunk| chunk.role()).unwrap_or(Role::User);
         let pairs = history.pairs().in_frame(frame.sequence).iter().filter(|pair| pair.in_time);
         let answers = pairs.map(|pair| pair.call.frame).min();
-        let answers = answers.map(|call| self.steps.partition_point(|step| step.sequence < call));
+        let answers = answers.map(|call| self.first_from(call));
         let added = added_that_stay(frame);
         let is_pinned = |id: &str| {
             history.veil().at_hand(id).is_some_and(|facet| stays(facet)) || added.contains(id)
         };
         let stays =
             role == Role::System || snapshot.chunks().any(|chunk| chunk.facet_ids().any(is_pinned));
-        Step {
-            sequence: frame.sequence,
-            tokens: snapshot.total_tokens(),
-            role,
-            stays,
-            is_closed: history.pairs().waiting_after(index) == 0,
-            answers,
-            command: None,
-            output_of: None,
-            may_ask: false,
-            is_task: false,
-            standing: Standing::Itself,
-        }
+        let is_closed = history.pairs().waiting_after(index) == 0;
+        let tokens = snapshot.total_tokens();
+        Step { tokens, role, stays, is_closed, answers, ..Step::forgotten(frame.sequence) }
     }
 
     /// The frames that stay as they are, in runs, by their indices.
@@ -233,13 +221,7 @@ impl Walk {
     }
 
     fn runs_of(&self, is_one: impl Fn(&Step) -> bool) -> Vec<Range<usize>> {
-        let runs = self.steps.chunk_by(|a, b| is_one(a) == is_one(b));
-        let runs = runs.scan(0, |start, run| {
-            let frames = *start..*start + run.len();
-            *start = frames.end;
-            Some((run.first().is_some_and(&is_one), frames))
-        });
-        runs.filter(|(is_one, _)| *is_one).map(|(_, frames)| frames).collect()
+        runs(&self.steps, 0, is_one)
     }
 
     /// Sets what was known of the frames when they were looked at first: which stay may depend on
@@ -327,13 +309,7 @@ impl Walk {
     pub(super) fn runs(&self, frames: Range<usize>) -> Vec<Range<usize>> {
         let steps = self.steps.get(frames.clone()).unwrap_or_default();
         let is_apart = |step: &Step| step.stays || step.standing == Standing::Outside;
-        let runs = steps.chunk_by(|a, b| is_apart(a) == is_apart(b));
-        let runs = runs.scan(frames.start, |start, run| {
-            let frames = *start..*start + run.len();
-            *start = frames.end;
-            Some((run.first().is_some_and(is_apart), frames))
-        });
-        runs.filter(|(is_apart, _)| !is_apart).map(|(_, frames)| frames).collect()
+        runs(steps, frames.start, |step| !is_apart(step))
     }
 
     /// The last end up to `end` at which frames from `start` on hold each call with its result.
@@ -379,6 +355,21 @@ impl Walk {
 
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The index of the first frame that is not before this one.
+    pub(super) fn first_from(&self, frame: FrameSeq) -> usize {
+        self.steps.partition_point(|step| step.sequence < frame)
+    }
+
+    /// The index of the first frame after this one.
+    pub(super) fn first_after(&self, frame: FrameSeq) -> usize {
+        self.steps.partition_point(|step| step.sequence <= frame)
+    }
+
+    /// The indices of the frames from one to another, both within.
+    pub(super) fn within(&self, from: FrameSeq, to: FrameSeq) -> Range<usize> {
+        self.first_from(from)..self.first_after(to)
     }
 
     pub(super) fn units(&self) -> &[Unit] {
@@ -456,6 +447,19 @@ fn note<'f>(facet: &'f Facet, noted: &mut HashMap<&'f FacetId, bool>) {
     tests::look();
     noted.entry(&facet.id).or_insert_with(|| stays(facet));
     facet.children.iter().for_each(|child| note(child, noted));
+}
+
+/// The runs of items for which something holds, by their indices; the first item is at `start`.
+pub(super) fn runs<T>(items: &[T], start: usize, holds: impl Fn(&T) -> bool) -> Vec<Range<usize>> {
+    let (mut end, mut found) = (start, Vec::new());
+    for run in items.chunk_by(|a, b| holds(a) == holds(b)) {
+        let from = end;
+        end += run.len();
+        if run.first().is_some_and(&holds) {
+            found.push(from..end);
+        }
+    }
+    found
 }
 
 fn not_captured(frame: FrameSeq) -> Error {

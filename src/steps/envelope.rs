@@ -1,6 +1,9 @@
 //! What programs put around their output: statuses, tags, members such as `Exit Code: 1`, prompts.
 
-use crate::text::words::envelope::{MEMBERS, STATUSES};
+use crate::text::{
+    first_bytes,
+    words::envelope::{MEMBERS, STATUSES},
+};
 
 /// The names of members that hold the output, in lower case.
 const OUTPUTS: [&str; 3] = ["output", "stdout", "stderr"];
@@ -11,7 +14,7 @@ const HEAD: usize = 400;
 /// The status that a result says its command ended with.
 pub(crate) fn status_of(text: &str) -> Option<i64> {
     let start = text.trim();
-    let end = (0..=HEAD.min(start.len())).rev().find_map(|at| start.get(..at)).unwrap_or_default();
+    let end = first_bytes(start, HEAD);
     // A status stands at the beginning of its line; elsewhere it is told of.
     let in_head = end.lines().take(8).find_map(status_in);
     in_head.or_else(|| {

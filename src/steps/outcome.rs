@@ -7,7 +7,7 @@ use super::{
 use crate::{
     json::{self, Value},
     text::{
-        holds, lower_head, shortened,
+        first_bytes, holds, last_bytes, lower_head, shortened,
         words::outcome::{FAILING_PARTS, FAILING_STARTS, FAILURES, TELLING, VIEWERS},
     },
     veil::CallOutcome,
@@ -15,6 +15,9 @@ use crate::{
 
 /// What of a failed result is remembered, in bytes.
 const REMEMBERED: usize = 3_000;
+
+/// The bytes at the end of a result in which failures are looked for.
+const TAIL: usize = 4_000;
 
 /// So many lines of a result are told that tell of a failure.
 const MOST_FAILING: usize = 6;
@@ -149,9 +152,7 @@ pub(crate) fn tells_failure(text: &str) -> bool {
     if status_of(text).is_some() {
         return false;
     }
-    let end = text.len().saturating_sub(4_000);
-    let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
-    tail.lines().any(|line| {
+    last_bytes(text, TAIL).lines().any(|line| {
         let line = line.trim_start();
         FAILING_STARTS.iter().any(|start| line.starts_with(start))
             || FAILING_PARTS.iter().any(|part| line.contains(part))
@@ -173,8 +174,7 @@ fn has_failed_count(line: &str) -> bool {
 }
 
 fn has_traceback(text: &str) -> bool {
-    let end = text.len().saturating_sub(4_000);
-    let tail = (end..text.len()).find_map(|at| text.get(at..)).unwrap_or(text);
+    let tail = last_bytes(text, TAIL);
     tail.contains("Traceback (most recent call last)")
         && tail.lines().rev().filter(|line| !line.trim().is_empty()).take(4).any(is_error_line)
 }
@@ -226,9 +226,7 @@ pub(crate) fn failure(text: &str) -> String {
     if text.len() <= REMEMBERED {
         return text.to_owned();
     }
-    let head = (0..=REMEMBERED / 4).rev().find_map(|at| text.get(..at)).unwrap_or_default();
-    let from = text.len() - REMEMBERED / 4 * 3;
-    let tail = (from..text.len()).find_map(|at| text.get(at..)).unwrap_or_default();
+    let (head, tail) = (first_bytes(text, REMEMBERED / 4), last_bytes(text, REMEMBERED / 4 * 3));
     format!("{}\n…\n{}", head.trim_end(), tail.trim_start())
 }
 

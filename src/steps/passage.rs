@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use crate::{
     id::{FacetId, FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot},
@@ -44,8 +46,10 @@ impl Passage {
         self.snapshot.chunks().map(|chunk| (chunk.role().unwrap_or(self.role), chunk))
     }
 
-    /// The facets of its chunks, in order: one stands as often as it has chunks.
-    pub(crate) fn facets(&self) -> impl Iterator<Item = FacetId> {
-        self.snapshot.chunks().flat_map(|chunk| chunk.owned_facet_ids())
+    /// The facets of passages in order of first appearance.
+    pub(crate) fn facets_of(passages: &[Self]) -> Vec<FacetId> {
+        let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
+        let facets: IndexSet<FacetId> = chunks.flat_map(|chunk| chunk.owned_facet_ids()).collect();
+        facets.into_iter().collect()
     }
 }

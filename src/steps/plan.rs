@@ -115,11 +115,7 @@ pub(crate) fn step(tool: &str, arguments: &Value) -> Option<PlanStep> {
     if !is_named(&["update", "set", "complete", "edit", "delete", "remove", "close"]) {
         return None;
     }
-    let id = IDS.iter().find_map(|key| match arguments.get(key)? {
-        Value::String(text) => Some(text.trim_start_matches('#').to_owned()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    })?;
+    let id = id_of(arguments)?;
     let is_gone = is_named(&["delete", "remove"]) || status.is_some_and(is_deleted);
     if is_gone {
         return Some(PlanStep::Removed { id });
@@ -133,17 +129,22 @@ fn is_deleted(status: &str) -> bool {
     ["deleted", "removed"].iter().any(|word| status.eq_ignore_ascii_case(word))
 }
 
+/// The id of a step in an object.
+fn id_of(object: &Value) -> Option<String> {
+    IDS.iter().find_map(|key| match object.get(key)? {
+        Value::String(text) => Some(text.trim_start_matches('#').to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
 /// The id of the step that a result tells of: `Task #3 created`, `{"id": "3"}`.
 pub(crate) fn id_in(result: &str) -> Option<String> {
     let text = result.trim();
     if text.starts_with('{') {
         let value = crate::json::read(text.as_bytes()).ok()?;
         let value = value.get("task").filter(|task| task.as_object().is_some()).unwrap_or(&value);
-        return IDS.iter().find_map(|key| match value.get(key)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        });
+        return id_of(value);
     }
     let words: Vec<&str> = text.split_whitespace().take(24).collect();
     let plain = |word: &&str| {
@@ -183,13 +184,8 @@ fn item(value: &Value, is_told: bool) -> Option<Item> {
     let text = { keys }.find_map(|key| value.str_at(key)).filter(|text| !text.is_empty())?;
     let status = STATES.iter().find_map(|key| value.get(key))?;
     let status = match status {
-        Value::Bool(is_done) => {
-            if *is_done {
-                Status::Done
-            } else {
-                Status::Open
-            }
-        }
+        Value::Bool(true) => Status::Done,
+        Value::Bool(false) => Status::Open,
         status => Status::of(status.as_str()?),
     };
     Some(Item { text: text.to_owned(), status, heading: None, id: None })

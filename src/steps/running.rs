@@ -3,7 +3,10 @@
 use super::envelope::unwrapped;
 use crate::{
     json::{self, Value},
-    text::words::running::{ENDED, GOES_ON, LEADS},
+    text::{
+        first_bytes,
+        words::running::{ENDED, GOES_ON, LEADS},
+    },
 };
 
 /// The bytes at the beginning of a result that say whether it goes on.
@@ -23,7 +26,7 @@ pub(crate) fn ids(text: &str) -> Vec<String> {
     // What a program printed stands behind the lines that tell of it.
     let printed = unwrapped(start);
     let head = start.strip_suffix(printed).filter(|head| !head.trim().is_empty()).unwrap_or(start);
-    let end = (0..=HEAD.min(head.len())).rev().find_map(|at| head.get(..at)).unwrap_or_default();
+    let end = first_bytes(head, HEAD);
     let says = |line: &str, words: &[&str]| {
         let lower = line.to_lowercase();
         words.iter().any(|word| lower.contains(word))

@@ -1,6 +1,7 @@
 //! The files that a script inside of a command writes: `open("tide.py", "w")` and the like.
 
 use super::Touch;
+use crate::text::first_bytes;
 
 /// Longer commands are looked at in their beginning.
 const LONGEST: usize = 20_000;
@@ -19,8 +20,7 @@ const METHODS: [&str; 2] = ["write_text(", "write_bytes("];
 
 /// The files that scripts in a command write, where their paths stand in it.
 pub(crate) fn writes(command: &str) -> Vec<(Touch, String)> {
-    let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
-    let script = end.unwrap_or_default();
+    let script = first_bytes(command, LONGEST);
     let mut found: Vec<(Touch, String)> = Vec::new();
     for (name, touch) in WRITERS {
         for (at, _) in script.match_indices(name) {

@@ -1,6 +1,7 @@
 //! Which files a command reads and writes, by the shape of the command line.
 
 use super::Touch;
+use crate::text::first_bytes;
 
 /// Longer commands are scripts: their beginning is looked at.
 const LONGEST: usize = 20_000;
@@ -8,14 +9,13 @@ const LONGEST: usize = 20_000;
 /// The files that a command names, with what happens to each, in order.
 pub(crate) fn touches(command: &str) -> Vec<(Touch, String)> {
     let mut found = Vec::new();
-    let end = (0..=command.len().min(LONGEST)).rev().find_map(|at| command.get(..at));
-    let command = end.unwrap_or_default();
-    for line in without_documents(command) {
+    let (lines, scripts) = documents(first_bytes(command, LONGEST));
+    for line in lines {
         split(line).iter().for_each(|simple| simple_command(simple, &mut found));
     }
     // What a script of the shell makes is there once it has run.
     let mut made = Vec::new();
-    for line in scripts(command).into_iter().flat_map(without_documents) {
+    for line in scripts.into_iter().flat_map(|script| documents(script).0) {
         split(line).iter().for_each(|simple| simple_command(simple, &mut made));
     }
     made.retain(|(touch, path)| {
@@ -25,10 +25,10 @@ pub(crate) fn touches(command: &str) -> Vec<(Touch, String)> {
     found
 }
 
-/// The here-documents of a command that are written to scripts of the shell.
-fn scripts(command: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut at = 0;
+/// The lines of a command that are in no here-document, and the here-documents that it writes to
+/// scripts of the shell.
+fn documents(command: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut lines, mut scripts, mut at) = (Vec::new(), Vec::new(), 0);
     // Where the document begins, what ends it, and whether it is a script.
     let mut open: Option<(usize, String, bool)> = None;
     for line in command.split_inclusive('\n') {
@@ -36,14 +36,17 @@ fn scripts(command: &str) -> Vec<&str> {
         at += line.len();
         match &open {
             Some((start, mark, is_script)) if line.trim() == mark => {
-                found.extend(command.get(*start..from).filter(|_| *is_script));
+                scripts.extend(command.get(*start..from).filter(|_| *is_script));
                 open = None;
             }
             Some(_) => {}
-            None => open = mark_of(line).map(|mark| (at, mark, writes_script(line))),
+            None => {
+                lines.push(line);
+                open = mark_of(line).map(|mark| (at, mark, writes_script(line)));
+            }
         }
     }
-    found
+    (lines, scripts)
 }
 
 /// Whether a line writes a script of the shell.
@@ -89,23 +92,6 @@ fn is_setting(word: &str) -> bool {
         || word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         })
-}
-
-/// The lines of a command, without here-documents.
-fn without_documents(command: &str) -> Vec<&str> {
-    let mut lines = Vec::new();
-    let mut end: Option<String> = None;
-    for line in command.lines() {
-        if let Some(mark) = &end {
-            if line.trim() == mark {
-                end = None;
-            }
-            continue;
-        }
-        end = mark_of(line);
-        lines.push(line);
-    }
-    lines
 }
 
 /// The simple commands of a line as words; quotes keep words together.

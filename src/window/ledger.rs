@@ -112,9 +112,7 @@ impl ContextWindow {
         };
         let ahead = self.ledger.ahead.take().filter(follows);
         let mut ledger = ahead.unwrap_or_else(|| Arc::clone(&self.ledger.read));
-        let steps = self.transform.steps();
-        let end = steps.partition_point(|step| step.sequence < job.from);
-        read_steps(&mut ledger, history, steps.get(..end).unwrap_or_default());
+        read_steps(&mut ledger, history, self.transform.steps(), |frame| frame < job.from);
         let before = Arc::clone(&ledger);
         let after = Arc::make_mut(&mut ledger);
         job.passages.iter().for_each(|passage| after.read(passage));
@@ -164,9 +162,7 @@ impl ContextWindow {
     ) -> Result<u64> {
         let behind = self.transform.last_own_block().map_or(last, |block| block.to.max(last));
         let mut read = Arc::clone(&self.ledger.read);
-        let steps = self.transform.steps();
-        let end = steps.partition_point(|step| step.sequence <= behind);
-        read_steps(&mut read, history, steps.get(..end).unwrap_or_default());
+        read_steps(&mut read, history, self.transform.steps(), |frame| frame <= behind);
         let limit = self.budget.ledger.saturating_sub(AROUND);
         let blocks = self.standing_blocks();
         let elsewhere = self.elsewhere(history, &blocks);
@@ -192,13 +188,11 @@ impl ContextWindow {
 
     /// Reads the frames up to `last` that were not read.
     fn read_ledger(&mut self, history: &History, last: FrameSeq) {
-        let steps = self.transform.steps();
         let ledger = &mut self.ledger;
         if ledger.read.last_frame().is_some_and(|read| read > last) {
             (ledger.read, ledger.ahead) = (Arc::default(), None);
         }
-        let end = steps.partition_point(|step| step.sequence <= last);
-        read_steps(&mut ledger.read, history, steps.get(..end).unwrap_or_default());
+        read_steps(&mut ledger.read, history, self.transform.steps(), |frame| frame <= last);
     }
 
     /// What the context says besides the ledger: the user's words that stand there themselves, and
@@ -276,15 +270,21 @@ fn headed(mut lines: Vec<LedgerLine>) -> Vec<LedgerLine> {
     lines
 }
 
-/// Reads those of the first frames of a history that were not read.
-fn read_steps(ledger: &mut Arc<Ledger>, history: &History, steps: &[Step]) {
-    let start =
-        ledger.last_frame().map_or(0, |read| steps.partition_point(|step| step.sequence <= read));
-    if start >= steps.len() {
+/// Reads the frames of a history that were not read, as far as `may_read` says.
+fn read_steps(
+    ledger: &mut Arc<Ledger>,
+    history: &History,
+    steps: &[Step],
+    may_read: impl Fn(FrameSeq) -> bool,
+) {
+    let is_read = |step: &Step| ledger.last_frame().is_some_and(|read| step.sequence <= read);
+    let new = steps.iter().enumerate().skip(steps.partition_point(is_read));
+    let mut new = new.take_while(|(_, step)| may_read(step.sequence)).peekable();
+    if new.peek().is_none() {
         return;
     }
     let ledger = Arc::make_mut(ledger);
-    for (at, step) in steps.iter().enumerate().skip(start).filter(|(_, step)| !step.is_outside()) {
+    for (at, step) in new.filter(|(_, step)| !step.is_outside()) {
         let passage = Passage::of_frame(history, at, step.role);
         passage.iter().for_each(|passage| ledger.read(passage));
     }

@@ -7,7 +7,7 @@ use crate::{
         CompressionBlock, NetOps, Passage,
         block::{Originals, content_hash},
     },
-    id::{FacetId, FacetType, FrameSeq, Millis},
+    id::{FacetType, FrameSeq, Millis},
     snapshot::FrameSnapshot,
     veil::{Branch, Compaction, Facet, History, without},
 };
@@ -101,15 +101,12 @@ impl CompressionTransform {
         now: Millis,
         render: &mut impl FnMut(&Facet) -> Result<FrameSnapshot>,
     ) -> Result<Vec<NewBlock>> {
-        let steps = self.walk.steps();
-        let index = |sequence: FrameSeq| steps.partition_point(|step| step.sequence < sequence);
-        let (start, told_at) = (index(told.from), index(told.told_at));
-        let end = steps.partition_point(|step| step.sequence <= told.to);
-        let start = self.walk.whole_start(start, end);
-        let end = self.walk.whole_end(start, end);
-        let until = |sequence: FrameSeq| steps.partition_point(|step| step.sequence <= sequence);
-        let kept: Vec<_> =
-            told.kept.iter().map(|range| index(*range.start())..until(*range.end())).collect();
+        let (replaced, told_at) =
+            (self.walk.within(told.from, told.to), self.walk.first_from(told.told_at));
+        let start = self.walk.whole_start(replaced.start, replaced.end);
+        let end = self.walk.whole_end(start, replaced.end);
+        let kept = told.kept.iter().map(|range| self.walk.within(*range.start(), *range.end()));
+        let kept: Vec<_> = kept.collect();
         let gone = self.walk.runs(start..end).into_iter().flat_map(|run| without(run, &kept));
         let own = told_at..told_at + 1;
         // A call or a result stays where it is, and then what the frame says besides it too.
@@ -163,10 +160,7 @@ impl CompressionTransform {
         let inner: Vec<_> = self.meeting(from, to).cloned().collect();
         let level = 1 + inner.iter().map(|block| block.level).max().unwrap_or(0);
         let suffix = if level > 1 { format!(".{level}") } else { String::new() };
-        let chunks = passages.iter().flat_map(|passage| passage.snapshot.chunks());
-        let facets: indexmap::IndexSet<FacetId> =
-            chunks.flat_map(|chunk| chunk.owned_facet_ids()).collect();
-        let source_facets: Vec<FacetId> = facets.into_iter().collect();
+        let source_facets = Passage::facets_of(&passages);
         facet.target_facet_ids.clone_from(&source_facets);
         Ok(CompressionBlock {
             id: format!("block-{from}-{to}{suffix}").into(),
@@ -206,13 +200,9 @@ impl CompressionTransform {
     /// Refuses frames of which a range that is not in effect yet holds some.
     fn waits(&self, frames: &Range<usize>) -> Result<()> {
         let Some((from, to)) = self.ends(frames) else { return Ok(()) };
-        let meets = |range: &&PlannedRange| {
-            let ends = self.first_of(range).zip(self.last_of(range));
-            ends.is_some_and(|(first, last)| first <= to && from <= last)
-        };
+        let meets = |range: &PlannedRange| self.meets(range, from, to);
         let open = self.pending.iter().chain(self.under_way.keys()).chain(self.ready.keys());
-        let first =
-            open.filter(|number| self.ranges.get(**number).as_ref().is_some_and(meets)).min();
+        let first = open.filter(|number| self.ranges.get(**number).is_some_and(meets)).min();
         match first.and_then(|number| self.ranges.get(*number)) {
             None => Ok(()),
             Some(range) => {
@@ -226,7 +216,7 @@ impl CompressionTransform {
     }
 
     /// The first and the last of these frames.
-    fn ends(&self, frames: &Range<usize>) -> Option<(FrameSeq, FrameSeq)> {
+    pub(super) fn ends(&self, frames: &Range<usize>) -> Option<(FrameSeq, FrameSeq)> {
         let steps = self.walk.steps().get(frames.clone())?;
         Some((steps.first()?.sequence, steps.last()?.sequence))
     }

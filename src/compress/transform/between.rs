@@ -59,10 +59,7 @@ impl CompressionTransform {
         let mut all: Vec<Arc<CompressionBlock>> = Vec::with_capacity(run.len());
         for block in run {
             if let Some(before) = all.last() {
-                let steps = self.walk.steps();
-                let from = steps.partition_point(|step| step.sequence <= before.to);
-                let to = steps.partition_point(|step| step.sequence < block.from);
-                for at in from..to {
+                for at in self.walk.first_after(before.to)..self.walk.first_from(block.from) {
                     all.push(Arc::new(self.verbatim(history, at, block.level)?));
                 }
             }
@@ -78,15 +75,13 @@ impl CompressionTransform {
         let snapshot = history.frames().snapshot(at)?;
         let step = self.walk.steps().get(at)?;
         let id: Arc<str> = format!("block-{}-{}", step.sequence, step.sequence).into();
-        let facets: indexmap::IndexSet<FacetId> =
-            snapshot.chunks().flat_map(|chunk| chunk.owned_facet_ids()).collect();
         Some(CompressionBlock {
             facet: Arc::new(Facet::new(FacetId::from(&*id), FacetType::SUMMARY, snapshot.text())),
             id,
             from: step.sequence,
             to: step.sequence,
             level,
-            source_facets: facets.into_iter().collect(),
+            source_facets: Passage::facets_of(&passages),
             content_hash: content_hash(&passages),
             original_tokens: step.tokens,
             tokens: step.tokens,

@@ -63,19 +63,14 @@ impl CompressionTransform {
 
     /// The frames outside of a branch, by their indices.
     fn indices(&self, branch: &Branch) -> Vec<Range<usize>> {
-        let steps = self.walk.steps();
-        let ranges = branch.outside.iter().map(|range| {
-            let start = steps.partition_point(|step| step.sequence < *range.start());
-            start..steps.partition_point(|step| step.sequence <= *range.end())
-        });
+        let ranges =
+            branch.outside.iter().map(|range| self.walk.within(*range.start(), *range.end()));
         ranges.filter(|range| !range.is_empty()).collect()
     }
 
     /// The first frame that changes: one that comes or goes, or the first that a compaction replaced.
     fn first_change(&self, outside: &[Range<usize>]) -> Option<usize> {
         let steps = self.walk.steps();
-        let index =
-            |block: &CompressionBlock| steps.partition_point(|step| step.sequence < block.from);
         let changed = outside.iter().chain(&self.outside).map(|frames| frames.start);
         let changed = changed.min()?;
         let imported = self.applied.values().filter(|block| self.is_imported(block));
@@ -83,7 +78,7 @@ impl CompressionTransform {
             steps.get(changed).is_some_and(|step| step.sequence <= block.to)
         };
         let met = self.applied.values().filter(reaches);
-        let starts = imported.chain(met).map(|block| index(block));
+        let starts = imported.chain(met).map(|block| self.walk.first_from(block.from));
         starts.chain([changed]).min()
     }
 
@@ -111,14 +106,7 @@ impl CompressionTransform {
         self.walk.release(cut, outside);
         self.front = self.front.min(cut);
         self.is_settled = false;
-        let steps = self.walk.steps().iter();
-        let kept = |step: &&super::Step| {
-            let block = self.applied.range(..=step.sequence).next_back();
-            block.is_none_or(|(_, block)| block.to < step.sequence)
-        };
-        let frames = steps.filter(kept).map(|step| step.tokens);
-        let blocks = self.applied.values().map(|block| block.tokens);
-        self.live_tokens = frames.chain(blocks).fold(0, u64::saturating_add);
+        self.live_tokens = self.count_live();
     }
 
     /// A block that shows nothing, for frames of another branch; none where these show nothing.

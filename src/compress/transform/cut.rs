@@ -116,11 +116,8 @@ impl CompressionTransform {
             kept.get(..after).unwrap_or_default().iter().any(|frames| frames.end > at)
         };
         let goes_with = |at: usize| at < self.front && self.walk.may_go(at) && !is_kept(at);
-        let steps = self.walk.steps();
         let adjoin = |one: &CompressionBlock, other: &CompressionBlock| {
-            let after = steps.partition_point(|step| step.sequence <= one.to);
-            let before = steps.partition_point(|step| step.sequence < other.from);
-            (after..before).all(goes_with)
+            (self.walk.first_after(one.to)..self.walk.first_from(other.from)).all(goes_with)
         };
         for block in self.applied.values() {
             let follows =

@@ -28,9 +28,7 @@ impl CompressionTransform {
                 self.applied.remove(&replaced.from);
             }
             // The block has the blocks that it stands for; held here too, they could not be let go.
-            let steps = self.walk.steps();
-            let frames = steps.partition_point(|step| step.sequence < block.from)
-                ..steps.partition_point(|step| step.sequence <= block.to);
+            let frames = self.walk.within(block.from, block.to);
             if let Some(range) = self.ranges.get_mut(number) {
                 range.covers = Covers::Frames(frames);
             }

@@ -1,5 +1,7 @@
 use std::sync::{Arc, Weak};
 
+use indexmap::IndexSet;
+
 use super::{
     CompressionTransform, RangeState,
     between::passages_of,
@@ -67,35 +69,25 @@ impl CompressionTransform {
         let found = self.pending.iter().find_map(due).or_else(|| self.failed_due(now));
         let Some((number, range)) = found else { return Ok(None) };
         let range = range.clone();
-        let (passages, net_ops, tail_from) = match &range.covers {
-            Covers::Frames(frames) => (
-                self.walk.passages(history, frames.clone())?,
-                self.walk.net_ops(history, frames.clone())?,
-                frames.end,
-            ),
+        let (passages, net_ops, tail_from, facets) = match &range.covers {
+            Covers::Frames(frames) => {
+                let passages = self.walk.passages(history, frames.clone())?;
+                let facets = Passage::facets_of(&passages);
+                (passages, self.walk.net_ops(history, frames.clone())?, frames.end, facets)
+            }
             Covers::Blocks(blocks) => {
                 let passages = blocks.iter().flat_map(|block| passages_of(block));
-                let last = blocks.last().map(|block| block.to);
-                let steps = self.walk.steps();
-                let end = steps.partition_point(|step| Some(step.sequence) <= last);
-                let shown = passages.filter(|passage| !passage.snapshot.is_empty());
-                (shown.collect(), NetOps::joined(blocks.iter().map(|of| &of.net_ops)), end)
+                let end = blocks.last().map_or(0, |block| self.walk.first_after(block.to));
+                let shown = passages.filter(|passage| !passage.snapshot.is_empty()).collect();
+                let facets: IndexSet<FacetId> =
+                    blocks.iter().flat_map(|block| block.source_facets.clone()).collect();
+                let facets = facets.into_iter().collect();
+                (shown, NetOps::joined(blocks.iter().map(|of| &of.net_ops)), end, facets)
             }
         };
         let protected = range.seen.saturating_sub(self.options.protected_frames).max(tail_from);
         let tail = self.walk.passages(history, protected..range.seen)?;
-        let mut source_facets = indexmap::IndexSet::new();
-        match &range.covers {
-            Covers::Frames(_) => {
-                source_facets.extend(passages.iter().flat_map(Passage::facets));
-            }
-            Covers::Blocks(blocks) => {
-                source_facets.extend(blocks.iter().flat_map(|block| block.source_facets.clone()));
-            }
-        }
-        let (Some(first), Some(last)) = (self.first_of(&range), self.last_of(&range)) else {
-            return Ok(None);
-        };
+        let Some((first, last)) = self.ends_of(&range) else { return Ok(None) };
         let attempt = range.tried.saturating_add(1);
         self.enter_state(number, RangeState::InProgress { attempt });
         let frames = self.walk.steps().len();
@@ -109,7 +101,7 @@ impl CompressionTransform {
             level: range.level,
             passages,
             original_tokens: range.original_tokens,
-            source_facets: source_facets.into_iter().collect(),
+            source_facets: facets,
             net_ops,
             tail,
             attempt,

@@ -202,9 +202,7 @@ impl CompressionTransform {
 
     /// What a block stands for, from the history.
     fn find_originals(&mut self, block: &mut CompressionBlock, history: &History) -> Result<()> {
-        let steps = self.walk.steps();
-        let frames = steps.partition_point(|step| step.sequence < block.from)
-            ..steps.partition_point(|step| step.sequence <= block.to);
+        let frames = self.walk.within(block.from, block.to);
         let all = history.frames();
         if frames.clone().any(|at| all.is_forgotten(at)) {
             // It was held by the block alone; an archive may have it.
@@ -242,14 +240,7 @@ impl CompressionTransform {
         if self.walk.forgotten(&all) {
             return Ok(());
         }
-        let steps = self.walk.steps().iter();
-        let frames = steps.filter(|step| {
-            let block = self.applied.range(..=step.sequence).next_back();
-            block.is_none_or(|(_, block)| block.to < step.sequence)
-        });
-        let frames = frames.map(|step| step.tokens);
-        let blocks = self.applied.values().map(|block| block.tokens);
-        let counted = frames.chain(blocks).fold(0, u64::saturating_add);
+        let counted = self.count_live();
         if counted != self.live_tokens {
             let message = format!(
                 "expected frames and blocks of {} tokens, found {counted}: the history was counted otherwise",

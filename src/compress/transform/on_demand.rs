@@ -4,7 +4,10 @@ use super::{
     CompressionTransform,
     range::{Covers, PlannedRange, RangeState},
 };
-use crate::{Error, ErrorKind, Result, id::FrameSeq, snapshot::check_range, veil::History};
+use crate::{
+    Error, ErrorKind, Result, compress::walk::runs, id::FrameSeq, snapshot::check_range,
+    veil::History,
+};
 
 /// What compression of a range on demand takes, and what it leaves as it is.
 #[non_exhaustive]
@@ -134,14 +137,12 @@ impl CompressionTransform {
     /// Plans a run of frames that may go.
     fn schedule_run(&mut self, run: &RangeInclusive<FrameSeq>) {
         let (from, to) = (*run.start(), *run.end());
-        let steps = self.walk.steps();
-        let frames = steps.partition_point(|step| step.sequence < from)
-            ..steps.partition_point(|step| step.sequence <= to);
+        let frames = self.walk.within(from, to);
         let tokens = self.tokens_within(&frames);
         let id = format!("block-{from}-{to}").into();
         let range = PlannedRange {
             limit: self.options.block_limit(tokens),
-            seen: steps.len(),
+            seen: self.walk.steps().len(),
             ..PlannedRange::waiting(id, Covers::Frames(frames.clone()), 1, tokens)
         };
         self.give_up(from, to);
@@ -174,10 +175,7 @@ impl CompressionTransform {
             let has_failed = |run: &RangeInclusive<FrameSeq>| {
                 let failed = self.ranges.iter();
                 let mut failed = failed.filter(|of| matches!(of.state, RangeState::Failed { .. }));
-                failed.any(|of| {
-                    let ends = self.first_of(of).zip(self.last_of(of));
-                    ends.is_some_and(|(first, last)| first <= *run.end() && *run.start() <= last)
-                })
+                failed.any(|of| self.meets(of, *run.start(), *run.end()))
             };
             let goes: Vec<_> = plan.goes.iter().filter(|run| !has_failed(run)).collect();
             let fits = plan.limit <= room && plan.limit > 0;
@@ -216,8 +214,7 @@ impl CompressionTransform {
         let is_closed =
             |at: usize| at.checked_sub(1).is_none_or(|before| super::cut::is_closed(steps, before));
         let mut plan = RangePlan { goes: Vec::new(), stays: Vec::new(), tokens: 0, limit: 0 };
-        let runs: Vec<_> = runs(&reasons, asked.start).collect();
-        for run in runs {
+        for run in runs(&reasons, asked.start, Option::is_none) {
             let start = run.clone().find(|at| is_closed(*at)).unwrap_or(run.end);
             let end = (start..=run.end).rev().find(|at| is_closed(*at)).unwrap_or(start);
             let mut keep = |at: usize, why: StayReason| {
@@ -258,9 +255,7 @@ impl CompressionTransform {
     /// Why the frame at this index stays whatever goes around it, if it does.
     fn stays(&self, history: &History, at: usize) -> Option<StayReason> {
         let Some(step) = self.walk.steps().get(at) else { return Some(StayReason::NotCaptured) };
-        if let Some((_, block)) = self.applied.range(..=step.sequence).next_back()
-            && step.sequence <= block.to
-        {
+        if let Some(block) = self.block_over(step.sequence) {
             return Some(StayReason::InBlock(Arc::clone(&block.id)));
         }
         if history.frames().is_forgotten(at) {
@@ -281,23 +276,9 @@ impl CompressionTransform {
         open.next().map(|range| StayReason::Planned(Arc::clone(&range.id)))
     }
 
-    fn tokens_within(&self, frames: &std::ops::Range<usize>) -> u64 {
+    /// The tokens of these frames.
+    pub(super) fn tokens_within(&self, frames: &std::ops::Range<usize>) -> u64 {
         let steps = self.walk.steps().get(frames.clone()).unwrap_or_default();
         steps.iter().fold(0, |sum, step| sum.saturating_add(step.tokens))
     }
-}
-
-/// The runs of frames that no reason keeps, by their indices; the first reason is that of the frame
-/// at `start`.
-fn runs(
-    reasons: &[Option<StayReason>],
-    start: usize,
-) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let runs = reasons.chunk_by(|a, b| a.is_none() == b.is_none());
-    let runs = runs.scan(start, |start, run| {
-        let range = *start..*start + run.len();
-        *start = range.end;
-        Some((run.first().is_some_and(Option::is_none), range))
-    });
-    runs.filter(|(goes, _)| *goes).map(|(_, range)| range)
 }

@@ -43,6 +43,16 @@ impl PlannedRange {
     }
 }
 
+impl Covers {
+    /// Whether a block is among what is replaced.
+    pub(super) fn holds(&self, id: &str) -> bool {
+        match self {
+            Self::Blocks(blocks) => blocks.iter().any(|block| *block.id == *id),
+            Self::Frames(_) => false,
+        }
+    }
+}
+
 /// How the next range is cut.
 #[derive(Clone, Copy)]
 pub(super) struct RangeLimits {
@@ -84,4 +94,25 @@ pub enum RangeState {
     },
     /// Its block was undone: the frames stand for themselves again.
     Undone,
+}
+
+impl RangeState {
+    /// The name on the wire.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::InProgress { .. } => "inProgress",
+            Self::Ready => "ready",
+            Self::Failed { .. } => "failed",
+            Self::Undone => "undone",
+        }
+    }
+
+    /// Why it failed.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason } => Some(reason),
+            _ => None,
+        }
+    }
 }

@@ -116,8 +116,7 @@ impl CompressionTransform {
     pub(super) fn give_up(&mut self, from: FrameSeq, to: FrameSeq) {
         for number in self.failed.clone() {
             let Some(range) = self.ranges.get(number) else { continue };
-            let ends = self.first_of(range).zip(self.last_of(range));
-            if ends.is_some_and(|(first, last)| first <= to && from <= last) {
+            if self.meets(range, from, to) {
                 self.failed.remove(&number);
                 if let Some(range) = self.ranges.get_mut(number) {
                     range.retry_at = None;

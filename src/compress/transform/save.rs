@@ -82,18 +82,11 @@ fn planned_to_json(range: &PlannedRange, blocks: &mut Blocks) -> Value {
     let moment = |of: Millis| Some(of.get()).filter(|at| *at != i64::MIN);
     object.put_some("handedOut", moment(range.handed_out));
     object.put_some("handedAfter", Some(range.handed_after as u64).filter(|_| range.tried > 0));
-    let (name, reason) = match &range.state {
-        RangeState::Pending { not_before, .. } => {
-            object.put_some("notBefore", moment(*not_before));
-            ("pending", None)
-        }
-        RangeState::InProgress { .. } => ("inProgress", None),
-        RangeState::Ready => ("ready", None),
-        RangeState::Failed { reason } => ("failed", Some(reason.as_str())),
-        RangeState::Undone => ("undone", None),
-    };
-    object.put("state", name);
-    object.put_some("reason", reason);
+    if let RangeState::Pending { not_before, .. } = range.state {
+        object.put_some("notBefore", moment(not_before));
+    }
+    object.put("state", range.state.name());
+    object.put_some("reason", range.state.reason());
     object.put_some("retryAt", range.retry_at.map(Millis::get));
     object.into()
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{CompressionTransform, Epoch, RangeState, between::is_verbatim, range::Covers};
-use crate::{Error, ErrorKind, Result, compress::CompressionBlock, id::FrameSeq, veil::History};
+use crate::{Error, ErrorKind, Result, compress::CompressionBlock, veil::History};
 
 impl CompressionTransform {
     /// Takes a block back: what it stands for is in contexts again as it was before, frames or
@@ -47,15 +47,8 @@ impl CompressionTransform {
                 format!("{} is what {} put in place of the frames", block.id, block.engine);
             return refused(ErrorKind::Conflict, message);
         }
-        let waits = |number: &usize| {
-            self.ranges.get(*number).is_some_and(|range| match &range.covers {
-                Covers::Blocks(of) => of.iter().any(|block| block.id == outer.id),
-                Covers::Frames(_) => false,
-            })
-        };
-        if let Some(range) =
-            self.under_way.keys().find(|at| waits(at)).and_then(|at| self.ranges.get(*at))
-        {
+        let mut under_way = self.under_way.keys().filter_map(|at| self.ranges.get(*at));
+        if let Some(range) = under_way.find(|range| range.covers.holds(&outer.id)) {
             let message = format!("a job for {} is under way, which holds {}", range.id, outer.id);
             return refused(ErrorKind::Conflict, message);
         }
@@ -73,10 +66,7 @@ impl CompressionTransform {
         // What was planned with it has no sense any more.
         let open = self.pending.iter().chain(&self.failed).chain(self.ready.keys());
         let with_it = |number: &usize| {
-            self.ranges.get(*number).is_some_and(|range| match &range.covers {
-                Covers::Blocks(of) => of.iter().any(|inner| inner.id == block.id),
-                Covers::Frames(_) => false,
-            })
+            self.ranges.get(*number).is_some_and(|range| range.covers.holds(&block.id))
         };
         let open: Vec<usize> = open.copied().filter(with_it).collect();
         for number in open {
@@ -91,11 +81,7 @@ impl CompressionTransform {
             self.enter_state(number, RangeState::Undone);
         }
         let back = if block.blocks().is_empty() {
-            let steps = self.walk.steps();
-            let within = |step: &FrameSeq| steps.partition_point(|other| other.sequence < *step);
-            let end = steps.partition_point(|step| step.sequence <= block.to);
-            let frames = steps.get(within(&block.from)..end).unwrap_or_default();
-            frames.iter().fold(0_u64, |sum, step| sum.saturating_add(step.tokens))
+            self.tokens_within(&self.walk.within(block.from, block.to))
         } else {
             block.blocks().iter().fold(0_u64, |sum, inner| sum.saturating_add(inner.tokens))
         };
@@ -111,10 +97,8 @@ impl CompressionTransform {
     /// A range that is over holds its frames alone: held here too, blocks could not be let go.
     fn empty(&mut self, number: usize) {
         let Some(range) = self.ranges.get(number) else { return };
-        let Some((first, last)) = self.first_of(range).zip(self.last_of(range)) else { return };
-        let steps = self.walk.steps();
-        let frames = steps.partition_point(|step| step.sequence < first)
-            ..steps.partition_point(|step| step.sequence <= last);
+        let Some((first, last)) = self.ends_of(range) else { return };
+        let frames = self.walk.within(first, last);
         if let Some(range) = self.ranges.get_mut(number) {
             range.covers = Covers::Frames(frames);
         }

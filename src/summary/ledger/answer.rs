@@ -4,7 +4,7 @@ use super::json_row::{records_in, row, rows};
 use crate::{
     json::{self, Value},
     steps::{Class, failing_lines, held, told, unwrapped},
-    text::{flat, shortened},
+    text::{first_bytes, flat, shortened},
 };
 
 /// Longer results are looked at as JSON in their beginning alone.
@@ -96,8 +96,7 @@ fn json_of(text: &str) -> Option<Value> {
         let value = json::read(text.as_bytes()).ok()?;
         return matches!(value, Value::Object(_) | Value::Array(_)).then_some(value);
     }
-    let end = (0..=LONGEST_JSON).rev().find_map(|at| text.get(..at))?;
-    let records = records_in(end);
+    let records = records_in(first_bytes(text, LONGEST_JSON));
     (records.len() > 1).then_some(Value::Array(records))
 }
 

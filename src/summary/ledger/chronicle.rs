@@ -111,7 +111,7 @@ impl Chronicle {
     }
 
     /// Notes the names that the newest messages use: calls about them are told before others.
-    pub(in crate::summary) fn expect<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+    pub(crate) fn expect<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         self.used.extend(names.map(str::to_owned));
     }
 

@@ -1,6 +1,6 @@
 //! What the agent decided or found, as long as nobody takes it back.
 
-use super::decision;
+use super::{decision, state::Noted};
 use crate::{id::FrameSeq, text::shortened};
 
 /// The bytes of a decision.
@@ -10,19 +10,11 @@ const LONGEST: usize = 240;
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decisions {
-    made: Vec<Decision>,
+    made: Vec<Noted>,
     /// The number made before the user last spoke.
     answered: usize,
     /// The number made before the last result.
     settled: usize,
-}
-
-/// A sentence of the agent that tells of a decision or a finding.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Decision {
-    pub(super) frame: FrameSeq,
-    pub(super) text: String,
 }
 
 impl Decisions {
@@ -31,7 +23,7 @@ impl Decisions {
     }
 
     /// The decisions in force, the newest first, each once.
-    pub(super) fn newest_first(&self) -> impl Iterator<Item = &Decision> {
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = &Noted> {
         let mut told = std::collections::HashSet::new();
         self.made.iter().rev().filter(move |decision| told.insert(decision.text.as_str()))
     }
@@ -50,7 +42,7 @@ impl Decisions {
             self.settled = self.settled.min(self.answered);
         }
         let new = decision::decisions(text);
-        self.made.extend(new.map(|said| Decision { frame, text: shortened(said, LONGEST) }));
+        self.made.extend(new.map(|said| Noted::new(frame, shortened(said, LONGEST))));
     }
 
     /// What was decided for a call that failed was not right.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     steps::OwnWords,
-    text::{quote::LEFT_OUT, shortened},
+    text::{first_bytes, quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
 
@@ -25,7 +25,7 @@ const SMALL: usize = 64;
 
 /// Words in at most about `limit` tokens: whole, or their head, their rules and their end, in whole
 /// lines where these are short. What they quote keeps its marks.
-pub(in crate::summary) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+pub(crate) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
     let text = text.trim();
     excerpt_of(text, OwnWords::of, limit, counter)
 }
@@ -81,16 +81,8 @@ fn head<'t>(
         let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
         format!("{}{GOES_ON}", words.kept(0..end).trim_end())
     };
-    let (mut fits, mut over) = (0, ends.len() + 1);
-    while fits + 1 < over {
-        let middle = usize::midpoint(fits, over);
-        if counter.count_up_to(&upto(middle), limit).is_some() {
-            fits = middle;
-        } else {
-            over = middle;
-        }
-    }
-    if fits > 0 { upto(fits) } else { head_of_word(text, limit, counter) }
+    let fitting = most_that_fit(ends.len(), upto, limit, counter);
+    fitting.unwrap_or_else(|| head_of_word(text, limit, counter))
 }
 
 /// As many characters of a text as fit in `limit` tokens: of scripts without blanks, and of a single
@@ -103,7 +95,18 @@ fn head_of_word(text: &str, limit: usize, counter: &dyn TokenCounter) -> String 
         let end = ends.get(count).copied().unwrap_or_default();
         format!("{}{GOES_ON}", text.get(..end).unwrap_or_default().trim_end())
     };
-    let (mut fits, mut over) = (0, ends.len());
+    let most = ends.len().saturating_sub(1);
+    most_that_fit(most, upto, limit, counter).unwrap_or_default()
+}
+
+/// The text of as many of at most `most` parts as fit in `limit` tokens; `None` where not one does.
+fn most_that_fit(
+    most: usize,
+    upto: impl Fn(usize) -> String,
+    limit: usize,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
+    let (mut fits, mut over) = (0, most + 1);
     while fits + 1 < over {
         let middle = usize::midpoint(fits, over);
         if counter.count_up_to(&upto(middle), limit).is_some() {
@@ -112,12 +115,12 @@ fn head_of_word(text: &str, limit: usize, counter: &dyn TokenCounter) -> String 
             over = middle;
         }
     }
-    if fits > 0 { upto(fits) } else { String::new() }
+    (fits > 0).then(|| upto(fits))
 }
 
 /// A text in at most about `most` bytes: whole, or whole sentences and items from its beginning and
 /// from its end, which mostly says what is next. Of a single long sentence its first words.
-pub(in crate::summary) fn ends(text: &str, most: usize) -> String {
+pub(crate) fn ends(text: &str, most: usize) -> String {
     let text = text.trim();
     if text.len() <= most {
         return text.to_owned();
@@ -189,22 +192,22 @@ fn parts(text: &str, words: &OwnWords<'_>, room: usize, counter: &dyn TokenCount
     let costs: Vec<usize> = pieces.iter().map(|piece| counter.count(piece).max(1)).collect();
     let mut kept = vec![false; pieces.len()];
     let mut left = room;
-    let mut take = |at: usize, share: &mut usize| {
-        let cost = costs.get(at).copied().unwrap_or(usize::MAX);
-        let Some(is_kept) = kept.get_mut(at).filter(|is_kept| !**is_kept) else { return true };
-        if cost > *share || cost > left {
-            return false;
+    // Keeps pieces in order in at most `share` tokens; one that does not fit may be the end.
+    let mut pass = |mut share: usize, may_end: bool, order: &mut dyn Iterator<Item = usize>| {
+        for at in order {
+            let cost = costs.get(at).copied().unwrap_or(usize::MAX);
+            let Some(is_kept) = kept.get_mut(at).filter(|is_kept| !**is_kept) else { continue };
+            if cost <= share && cost <= left {
+                (*is_kept, share, left) = (true, share - cost, left - cost);
+            } else if may_end {
+                break;
+            }
         }
-        (*is_kept, *share, left) = (true, *share - cost, left - cost);
-        true
     };
     let is_code = in_code(&pieces);
     let is_pasted = pasted(&pieces, &is_code);
     let said: Vec<usize> =
         (0..pieces.len()).filter(|at| is_pasted.get(*at) == Some(&false)).collect();
-    let mut share = room / 5;
-    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
-    // Rules that give a command go first, then the shortest, since more of them fit.
     let starts: Vec<usize> = words.rules().map(|(start, _)| start).collect();
     let mut from = 0;
     let places: Vec<Range<usize>> = { pieces.iter() }
@@ -217,25 +220,17 @@ fn parts(text: &str, words: &OwnWords<'_>, room: usize, counter: &dyn TokenCount
     let is_rule = |at: &usize| {
         places.get(*at).is_some_and(|place| starts.iter().any(|start| place.contains(start)))
     };
+    // Rules that give a command go first, then the shortest, since more of them fit.
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
-    let mut share = room / 2;
-    for at in &rules {
-        take(*at, &mut share);
-    }
-    let mut share = room / 5;
-    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
-    let mut share = room / 4;
-    let _ = said.iter().rev().take_while(|at| take(**at, &mut share)).count();
-    let mut share = room;
-    for at in rules {
-        take(at, &mut share);
-    }
+    pass(room / 5, true, &mut said.iter().copied());
+    pass(room / 2, false, &mut rules.iter().copied());
+    pass(room / 5, true, &mut said.iter().copied());
+    pass(room / 4, true, &mut said.iter().rev().copied());
+    pass(room, false, &mut rules.iter().copied());
     // What was pasted is the first that is cut.
-    let mut share = room;
-    let _ = said.iter().take_while(|at| take(**at, &mut share)).count();
-    let mut share = room;
-    let _ = (0..pieces.len()).take_while(|at| take(*at, &mut share)).count();
+    pass(room, true, &mut said.iter().copied());
+    pass(room, true, &mut (0..pieces.len()));
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut was_kept = false;
     for (place, is_kept) in places.into_iter().zip(kept) {
@@ -267,8 +262,8 @@ fn pieces(text: &str, long: usize) -> Vec<&str> {
         }
         let mut rest = line;
         while !rest.is_empty() {
-            let window = (0..=long.min(rest.len())).rev().find_map(|at| rest.get(..at));
-            let window = window.filter(|window| !window.is_empty()).unwrap_or(rest);
+            let window = first_bytes(rest, long);
+            let window = if window.is_empty() { rest } else { window };
             let end = match (window.len() == rest.len(), window.rfind(". "), window.rfind(' ')) {
                 (true, ..) => window.len(),
                 (_, Some(end), _) => end + 2,

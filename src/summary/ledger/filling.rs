@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Takes the lines of one section out of these.
-pub(in crate::summary) fn take(lines: &mut Vec<SectionLine>, section: Section) -> Vec<SectionLine> {
+pub(crate) fn take(lines: &mut Vec<SectionLine>, section: Section) -> Vec<SectionLine> {
     let (of, others) = std::mem::take(lines).into_iter().partition(|line| line.section == section);
     *lines = others;
     of
@@ -20,15 +20,15 @@ pub(in crate::summary) fn take(lines: &mut Vec<SectionLine>, section: Section) -
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::summary) struct Form {
+pub(crate) struct Form {
     /// Whether each names its frame.
-    pub(in crate::summary) with_frames: bool,
+    pub(crate) with_frames: bool,
     /// Whether it is certain whose words stand in the user's place.
-    pub(in crate::summary) is_certain: bool,
+    pub(crate) is_certain: bool,
 }
 
 /// Lines that are chosen for a text of at most `limit` tokens.
-pub(in crate::summary) struct Filling<'c> {
+pub(crate) struct Filling<'c> {
     chosen: Vec<SectionLine>,
     begun: HashSet<Section>,
     used: usize,
@@ -38,24 +38,20 @@ pub(in crate::summary) struct Filling<'c> {
 }
 
 impl<'c> Filling<'c> {
-    pub(in crate::summary) fn new(limit: usize, form: Form, counter: &'c dyn TokenCounter) -> Self {
+    pub(crate) fn new(limit: usize, form: Form, counter: &'c dyn TokenCounter) -> Self {
         let (chosen, begun) = (Vec::new(), HashSet::new());
         Self { chosen, begun, used: 0, limit, form, counter }
     }
 
     /// What is left, by the counts of the lines.
-    pub(in crate::summary) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.limit.saturating_sub(self.used)
     }
 
     /// Chooses lines in order while they take at most `share` tokens, each in its longest form that
     /// fits and is not spare; gives back the others. Each line is counted by itself:
     /// [`Filling::settle`] counts the whole.
-    pub(in crate::summary) fn fill(
-        &mut self,
-        lines: Vec<SectionLine>,
-        share: usize,
-    ) -> Vec<SectionLine> {
+    pub(crate) fn fill(&mut self, lines: Vec<SectionLine>, share: usize) -> Vec<SectionLine> {
         let mut share = share.min(self.left());
         let mut others = Vec::new();
         for mut line in lines {
@@ -79,7 +75,7 @@ impl<'c> Filling<'c> {
 
     /// Gives chosen lines of a section longer forms while that takes at most `share` tokens more:
     /// each its next longer one, in the order in which they were chosen, and then all once more.
-    pub(in crate::summary) fn lengthen(&mut self, section: Section, share: usize) {
+    pub(crate) fn lengthen(&mut self, section: Section, share: usize) {
         let mut share = share.min(self.left());
         let mut is_any = true;
         while std::mem::take(&mut is_any) {
@@ -100,18 +96,18 @@ impl<'c> Filling<'c> {
     }
 
     /// Leaves out the chosen lines that are not to be kept.
-    pub(in crate::summary) fn retain(&mut self, is_kept: impl Fn(&SectionLine) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&SectionLine) -> bool) {
         self.chosen.retain(is_kept);
     }
 
     /// The tokens of a text.
-    pub(in crate::summary) fn count(&self, text: &str) -> usize {
+    pub(crate) fn count(&self, text: &str) -> usize {
         self.counter.count(text)
     }
 
     /// The tokens of all these lines of one section, with its title, where each is as short as it
     /// still says all: its last form but those that are cut.
-    pub(in crate::summary) fn least(&self, lines: &[SectionLine]) -> usize {
+    pub(crate) fn least(&self, lines: &[SectionLine]) -> usize {
         let last = lines.iter().map(SectionLine::whole_forms).max().unwrap_or_default();
         self.evenly(lines, last)
     }
@@ -129,7 +125,7 @@ impl<'c> Filling<'c> {
 
     /// Chooses all of these lines of one section in the longest form in which they fit in `share`
     /// tokens; gives back them all where none fits.
-    pub(in crate::summary) fn fill_evenly(
+    pub(crate) fn fill_evenly(
         &mut self,
         mut lines: Vec<SectionLine>,
         share: usize,
@@ -176,13 +172,13 @@ impl<'c> Filling<'c> {
     }
 
     /// The lines so far.
-    pub(in crate::summary) fn chosen(&self) -> &[SectionLine] {
+    pub(crate) fn chosen(&self) -> &[SectionLine] {
         &self.chosen
     }
 
     /// Counts the whole, and drops what was chosen last until it fits; what is left then may be
     /// filled. Gives back what was dropped.
-    pub(in crate::summary) fn settle(&mut self) -> Vec<SectionLine> {
+    pub(crate) fn settle(&mut self) -> Vec<SectionLine> {
         let whole = |chosen: &[SectionLine], counter: &dyn TokenCounter| {
             counter.count_up_to(&write(chosen, self.form), self.limit)
         };
@@ -212,7 +208,7 @@ impl<'c> Filling<'c> {
     }
 
     /// The tokens by which each list says how many of its lines are among these, at most.
-    pub(in crate::summary) fn more_tokens(&self, others: &[SectionLine]) -> usize {
+    pub(crate) fn more_tokens(&self, others: &[SectionLine]) -> usize {
         let each = Self::left_out(others).filter_map(|(list, left)| {
             let longest = left.forms().into_iter().next()?;
             self.cost(list, &longest, None, usize::MAX)
@@ -222,7 +218,7 @@ impl<'c> Filling<'c> {
 
     /// Says of each list how many of its lines are among these, which did not fit, and of which
     /// kinds, while there is room in `limit` tokens.
-    pub(in crate::summary) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
+    pub(crate) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
         self.limit = limit;
         for (list, left) in Self::left_out(others) {
             // That there were answers says nothing.
@@ -231,13 +227,15 @@ impl<'c> Filling<'c> {
             }
             let mut forms = left.forms().into_iter();
             let Some(text) = forms.next() else { continue };
-            self.fill(vec![SectionLine::more(list, text, forms.collect())], limit);
+            let mut line = SectionLine::new(list, None, text);
+            line.shorter = forms.collect();
+            self.fill(vec![line], limit);
         }
     }
 }
 
 /// The text of lines, in the order of their sections.
-pub(in crate::summary) fn write(chosen: &[SectionLine], form: Form) -> String {
+pub(crate) fn write(chosen: &[SectionLine], form: Form) -> String {
     let lines = written(chosen, form);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     texts.join("\n")

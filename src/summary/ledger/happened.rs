@@ -7,14 +7,14 @@ use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
 
 impl Chronicle {
     /// What the user said, in order.
-    pub(in crate::summary) fn words(&self) -> &[(FrameSeq, String)] {
+    pub(crate) fn words(&self) -> &[(FrameSeq, String)] {
         &self.words
     }
 
     /// What happened, section by section, newest first. `between` are the user's words to list:
     /// `None` for all, in a block. With `Some`, the agent's last words stand in the ledger and are
     /// left out here. `room` is the size of the whole in tokens.
-    pub(in crate::summary) fn candidates(
+    pub(crate) fn candidates(
         &self,
         between: Option<Range<usize>>,
         room: usize,
@@ -47,7 +47,7 @@ const ANSWERED: [usize; 3] = [240, 120, 60];
 const LEAST_WORDS: usize = 16;
 
 /// What the user said: whole, or its head, its rules and its end, the longest form first.
-pub(in crate::summary) fn quoted(
+pub(crate) fn quoted(
     frame: FrameSeq,
     said: &str,
     room: usize,

@@ -11,7 +11,7 @@ const AFTER: &str = " more";
 
 /// The lines of one list that are left out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::summary) struct LeftOut {
+pub(crate) struct LeftOut {
     lines: usize,
     /// The kinds with how many lines are of each, the first one first.
     kinds: Vec<(String, usize)>,
@@ -19,7 +19,7 @@ pub(in crate::summary) struct LeftOut {
 
 impl LeftOut {
     /// Counts a line that is left out, or a line that told how many were.
-    pub(in crate::summary) fn add(&mut self, line: &SectionLine) {
+    pub(crate) fn add(&mut self, line: &SectionLine) {
         if let Some(before) = Self::of_text(&line.text) {
             self.lines += before.lines;
             before.kinds.into_iter().for_each(|(kind, count)| self.add_kind(&kind, count));
@@ -39,12 +39,12 @@ impl LeftOut {
         }
     }
 
-    pub(in crate::summary) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines == 0
     }
 
     /// Reads a line that tells how many lines are left out.
-    pub(in crate::summary) fn of_text(text: &str) -> Option<Self> {
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
         let (lines, rest) = text.strip_prefix(BEFORE)?.split_once(AFTER)?;
         let lines = lines.parse().ok()?;
         let kinds = match rest.strip_prefix(": ") {
@@ -56,7 +56,7 @@ impl LeftOut {
     }
 
     /// What is said of them, the longest form first: `… 9 more: read ×6, search ×3`, `… 9 more`.
-    pub(in crate::summary) fn forms(&self) -> Vec<String> {
+    pub(crate) fn forms(&self) -> Vec<String> {
         let plain = format!("{BEFORE}{}{AFTER}", self.lines);
         let mut kinds: Vec<&(String, usize)> = self.kinds.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -5,7 +5,7 @@ use crate::{
     id::FrameSeq,
     steps::{lower, sentences},
     text::{
-        flat, holds,
+        first_bytes, flat, holds,
         words::replies::{CLOSINGS, TELLING},
     },
 };
@@ -145,7 +145,7 @@ fn without_middle(text: &str, most: usize) -> String {
     let figure = line.rfind(|c: char| c.is_ascii_digit());
     let behind = figure.and_then(|at| Some(at + line.get(at..)?.find(' ')?));
     let to = behind.filter(|to| *to > most).unwrap_or(line.len());
-    let head = (0..=room).rev().find_map(|at| line.get(..at)).unwrap_or_default();
+    let head = first_bytes(&line, room);
     let head = head.rfind(' ').and_then(|at| head.get(..at)).unwrap_or(head);
     let tail = (to.saturating_sub(room)..=to).find_map(|at| line.get(at..to)).unwrap_or_default();
     let tail = tail.find(' ').and_then(|at| tail.get(at + 1..)).unwrap_or(tail);

@@ -3,9 +3,11 @@
 use crate::id::FrameSeq;
 
 /// A line of a ledger, with the frame that it is from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LedgerLine {
     /// The frame; `None` for headings and for a line of names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<FrameSeq>,
     /// The line, as it stands in the text.
     pub text: String,
@@ -33,7 +35,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(in crate::summary) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::First,
         Self::Last,
         Self::Words,
@@ -53,7 +55,7 @@ impl Section {
     ];
 
     /// Its title. Where it is not certain whose words stand in the user's place, they are nobody's.
-    pub(in crate::summary) fn title(self, is_certain: bool) -> &'static str {
+    pub(crate) fn title(self, is_certain: bool) -> &'static str {
         match self {
             Self::Last if !is_certain => "Last in the user's place:",
             Self::Words if !is_certain => "In the user's place, newest first:",
@@ -77,31 +79,19 @@ impl Section {
         }
     }
 
-    /// The titles of summaries that were written before.
-    const FORMER: [(&'static str, Self); 6] = [
-        ("Asked first by the user:", Self::First),
-        ("Asked last by the user:", Self::Last),
-        ("Rules of the user:", Self::Rules),
-        ("Said last by the agent:", Self::Speech),
-        ("The user also said, newest first:", Self::Words),
-        ("Reasons, newest first:", Self::Decisions),
-    ];
-
     pub(crate) fn of_title(line: &str) -> Option<Self> {
-        let former = || Self::FORMER.into_iter().find(|(title, _)| *title == line);
         let is = |section: &Self| [true, false].map(|of| section.title(of)).contains(&line);
-        let now = Self::ALL.into_iter().find(is);
-        now.or_else(|| former().map(|(_, section)| section))
+        Self::ALL.into_iter().find(is)
     }
 
     /// Whether a line is a title that says that it is not certain whose words they are.
-    pub(in crate::summary) fn is_uncertain(line: &str) -> bool {
+    pub(crate) fn is_uncertain(line: &str) -> bool {
         let is = |section: Self| section.title(false) == line && section.title(true) != line;
         Self::ALL.into_iter().any(is)
     }
 
     /// The sections of which a part alone would read as all.
-    pub(in crate::summary) const LISTS: [Self; 9] = [
+    pub(crate) const LISTS: [Self; 9] = [
         Self::Rules,
         Self::Words,
         Self::Plan,
@@ -114,78 +104,57 @@ impl Section {
     ];
 
     /// Whether its lines name their frames in blocks, too.
-    pub(in crate::summary) fn names_frames(self) -> bool {
+    pub(crate) fn names_frames(self) -> bool {
         matches!(self, Self::Words | Self::Answers)
     }
 
     /// Whether the number of its lines alone says nothing.
-    pub(in crate::summary) fn is_told_by_lines(self) -> bool {
+    pub(crate) fn is_told_by_lines(self) -> bool {
         matches!(self, Self::Answers | Self::Read | Self::Names)
     }
 
     /// Whether its lines stand as they are, and not as a list.
-    pub(in crate::summary) fn is_text(self) -> bool {
+    pub(crate) fn is_text(self) -> bool {
         matches!(self, Self::First | Self::Last | Self::LastError | Self::Speech | Self::Told)
     }
 }
 
 /// A line that may stand in a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::summary) struct SectionLine {
-    pub(in crate::summary) section: Section,
-    pub(in crate::summary) frame: Option<FrameSeq>,
-    pub(in crate::summary) text: String,
+pub(crate) struct SectionLine {
+    pub(crate) section: Section,
+    pub(crate) frame: Option<FrameSeq>,
+    pub(crate) text: String,
     /// The tokens of the text, where they are known.
-    pub(in crate::summary) tokens: Option<usize>,
+    pub(crate) tokens: Option<usize>,
     /// What is said where there is no room for the text, the longest first.
-    pub(in crate::summary) shorter: Vec<String>,
+    pub(crate) shorter: Vec<String>,
     /// So many of the shorter forms still say all that matters.
-    pub(in crate::summary) whole: usize,
+    pub(crate) whole: usize,
     /// So many of the first forms are only for room that nothing else needs.
-    pub(in crate::summary) spare: usize,
+    pub(crate) spare: usize,
     /// The forms that are longer than the one that was chosen, the longest first.
-    pub(in crate::summary) longer: Vec<String>,
+    pub(crate) longer: Vec<String>,
 }
 
 impl SectionLine {
-    pub(in crate::summary) fn new(
+    pub(crate) fn new(
         section: Section,
-        frame: FrameSeq,
+        frame: impl Into<Option<FrameSeq>>,
         text: impl Into<String>,
     ) -> Self {
-        Self {
-            section,
-            frame: Some(frame),
-            text: text.into(),
-            tokens: None,
-            shorter: Vec::new(),
-            whole: 0,
-            spare: 0,
-            longer: Vec::new(),
-        }
-    }
-
-    /// A line that tells how many lines of a list are left out.
-    pub(in crate::summary) fn more(section: Section, text: String, shorter: Vec<String>) -> Self {
-        Self {
-            section,
-            frame: None,
-            text,
-            tokens: None,
-            shorter,
-            whole: 0,
-            spare: 0,
-            longer: Vec::new(),
-        }
+        let (frame, text) = (frame.into(), text.into());
+        let (tokens, shorter, whole, spare, longer) = Default::default();
+        Self { section, frame, text, tokens, shorter, whole, spare, longer }
     }
 
     /// The number of the last form that says all that matters; 0 is the text.
-    pub(in crate::summary) fn whole_forms(&self) -> usize {
+    pub(crate) fn whole_forms(&self) -> usize {
         self.whole.min(self.shorter.len())
     }
 
     /// The line in the form of that number, which keeps the longer ones.
-    pub(in crate::summary) fn take_form(&mut self, number: usize) {
+    pub(crate) fn take_form(&mut self, number: usize) {
         if number == 0 {
             return;
         }
@@ -198,7 +167,7 @@ impl SectionLine {
     }
 
     /// The form of that number.
-    pub(in crate::summary) fn form(&self, number: usize) -> &str {
+    pub(crate) fn form(&self, number: usize) -> &str {
         let shorter = number.checked_sub(1).and_then(|at| self.shorter.get(at));
         shorter.unwrap_or(&self.text)
     }

@@ -27,7 +27,7 @@ const MORE: usize = 6;
 
 impl Ledger {
     /// The sections of a ledger by their worth.
-    pub(in crate::summary) const WORTH: [Section; 9] = [
+    pub(crate) const WORTH: [Section; 9] = [
         Section::Rules,
         Section::LastError,
         Section::Plan,
@@ -94,11 +94,7 @@ impl Ledger {
 
     /// What there is to say, section by section, the most valuable line of each first. `room` are
     /// the tokens of the whole.
-    pub(in crate::summary) fn candidates(
-        &self,
-        room: usize,
-        counter: &dyn TokenCounter,
-    ) -> Vec<SectionLine> {
+    pub(crate) fn candidates(&self, room: usize, counter: &dyn TokenCounter) -> Vec<SectionLine> {
         let mut lines = self.rule_lines();
         lines.extend(self.obstacles.iter().rev().map(|found| {
             let text = format!("the agent found: {}", found.text);
@@ -169,7 +165,7 @@ impl Ledger {
         let left = open.len() - shown.len();
         if left > 0 {
             let text = format!("… {left} more: open ×{left}");
-            lines.push(SectionLine::more(Section::Plan, text, Vec::new()));
+            lines.push(SectionLine::new(Section::Plan, None, text));
         }
         let done = self.plan.len() - open.len();
         // A list that is all done may be a part of the plan: that no step is left would mislead.

@@ -124,7 +124,7 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    fn new(frame: FrameSeq, text: impl Into<String>) -> Self {
+    pub(super) fn new(frame: FrameSeq, text: impl Into<String>) -> Self {
         Self { frame, text: text.into() }
     }
 }
@@ -209,13 +209,13 @@ impl Ledger {
     }
 
     /// Whether it is certain whose words stand in the user's place.
-    pub(in crate::summary) fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         self.log.is_certain()
     }
 
     /// Whether the words of a frame are what was asked: they are certainly the user's, or stand before
     /// the agent spoke.
-    pub(in crate::summary) fn is_asked(&self, frame: FrameSeq) -> bool {
+    pub(crate) fn is_asked(&self, frame: FrameSeq) -> bool {
         self.is_certain() || self.first_turn.is_none_or(|turn| frame < turn)
     }
 
@@ -288,7 +288,7 @@ impl Ledger {
 
     /// Notes that commands do not stand in texts. Where programs answered in texts before, what they
     /// may have said counts no more.
-    pub(in crate::summary) fn sees_call(&mut self, frame: FrameSeq) {
+    pub(crate) fn sees_call(&mut self, frame: FrameSeq) {
         self.first_turn.get_or_insert(frame);
         if self.log.is_sure() {
             self.rules = std::mem::take(&mut self.asked);

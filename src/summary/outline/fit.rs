@@ -243,15 +243,10 @@ fn unshown(names: Vec<(String, usize)>, lines: &[SectionLine], form: Form) -> Ve
     let text = write(lines, form);
     let shown: HashSet<&str> = identifiers(&text).map(|(range, _)| range.of(&text)).collect();
     let names = names.into_iter().filter(|(name, _)| !shown.contains(name.as_str()));
-    let line = |(text, tokens)| SectionLine {
-        section: Section::Names,
-        frame: None,
-        text,
-        tokens: Some(tokens),
-        shorter: Vec::new(),
-        whole: 0,
-        spare: 0,
-        longer: Vec::new(),
+    let line = |(text, tokens)| {
+        let mut line = SectionLine::new(Section::Names, None, text);
+        line.tokens = Some(tokens);
+        line
     };
     names.map(line).collect()
 }
