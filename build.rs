@@ -38,8 +38,19 @@ fn write_words() -> Result<(), Box<dyn Error>> {
         }
         writeln!(code, "}}")?;
     }
+    let hash = fnv(code.as_bytes());
+    writeln!(
+        code,
+        "/// The hash of these tables.\npub(crate) const HASH: &str = \"{hash:016x}\";"
+    )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("words.rs"), code)?;
     Ok(())
+}
+
+/// FNV-1a.
+fn fnv(bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325;
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Reads a file; fails with the number of the line that is none of it.

@@ -29,6 +29,7 @@ mod script;
 mod sentence;
 mod shell;
 mod speaker;
+mod words_table;
 
 pub(crate) use action::{Action, CallKind, arguments};
 pub(crate) use contents::held;
@@ -51,6 +52,9 @@ pub use speaker::words_in;
 pub(crate) use speaker::{
     Heard, Speaker, TextLog, WordPlaces, is_words, last_command, may_be_words, said_by_user,
 };
+
+pub use words_table::WORDS;
+pub(crate) use words_table::WordsTable;
 
 /// What a call does to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

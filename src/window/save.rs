@@ -81,7 +81,8 @@ impl ContextWindow {
     /// Cost: O(the JSON and the frames); frames that have no snapshot yet are rendered.
     ///
     /// # Errors
-    /// [`ErrorKind::Version`] for another version, [`ErrorKind::Conflict`] where the HUD makes other
+    /// [`ErrorKind::Version`] for another version, and for other tables of words where the history has
+    /// forgotten frames that the ledger would be read from again; [`ErrorKind::Conflict`] where the HUD makes other
     /// snapshots than the one before, [`ErrorKind::Shape`] for everything else that is not as
     /// `docs/FORMAT.md` says, and those of [`CompressionTransform::from_json`] and of the format.
     pub fn from_json(saved: Value, hud: Hud, history: &mut History, now: Millis) -> Result<Self> {
@@ -111,7 +112,7 @@ impl ContextWindow {
         window.replaced = replaced.into_iter().collect();
         window.edits.follow(&window.hud, history, now)?;
         let ledger = Fields::required(fields.take("ledger"), "ledger", "an object")?;
-        window.load_ledger(ledger).map_err(|error| error.under("ledger"))?;
+        window.load_ledger(ledger, history).map_err(|error| error.under("ledger"))?;
         window.is_compressing = flag(&mut fields, "isCompressing")?;
         window.looked_at = index(&mut fields, "lookedAt", window.transform.steps().len())?;
         let looked_at = window.transform.steps().iter().take(window.looked_at);

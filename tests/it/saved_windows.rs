@@ -8,11 +8,13 @@ use afterimage_testkit::data;
 use afterimage::{
     Error, ErrorKind, Result,
     compress::{
-        CompressionJob, CompressionOptions, CompressionTransform, Engine, OutlineEngine, RangeState,
+        CompressionJob, CompressionOptions, CompressionTransform, Engine, Ledger, OutlineEngine,
+        RangeState,
     },
     hud::{Hud, RenderRequest},
     id::Millis,
     json::{self, Value},
+    steps::WORDS,
     tokens::TokenCounter,
     veil::{Frame, History, Source},
     window::{Budget, ContextWindow, FittedContext},
@@ -190,6 +192,30 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_ledger_that_was_read_with_other_words_is_read_again_or_refused() {
+    let (hud, frames, now) = (native(), turns(25), Millis::new(0));
+    let mut history = captured(&hud, &frames);
+    let mut window = ContextWindow::new(hud.clone(), Budget::new(600), small());
+    window.render(&mut history, &RenderRequest::default(), &OutlineEngine, now).unwrap();
+    let saved = window.to_json().to_string();
+    let words = format!("\"words\":\"{WORDS}\"");
+    let (before, after) = saved.split_once(&words).unwrap();
+    let other = format!("{before}\"words\":\"of others\"{after}");
+    let load = |history: &mut History| {
+        let other = json::read(other.as_bytes()).unwrap();
+        ContextWindow::from_json(other, hud.clone(), history, now)
+    };
+    assert_eq!(load(&mut history).unwrap().to_json().to_string(), saved);
+    let block = window.transform().blocks().next().unwrap();
+    history.forget(block.from..=block.to).unwrap();
+    let error = load(&mut history).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Version, "{error}");
+    let ledger = json::read(br#"{"words":"of others"}"#).unwrap();
+    let error = json::from_value::<Ledger>(ledger).unwrap_err();
+    assert!(error.to_string().contains("expected what was read with the words"), "{error}");
 }
 
 /// A transform with a block of blocks, a block, a range that failed and one whose job is under way.

@@ -13,7 +13,8 @@ use crate::{
     id::{ChunkType, FrameSeq, Role},
     snapshot::PartRef,
     steps::{
-        Action, Demands, Heard, Item, OwnWords, Passage, Speaker, TextLog, may_be_words, plan,
+        Action, Demands, Heard, Item, OwnWords, Passage, Speaker, TextLog, WordsTable,
+        may_be_words, plan,
     },
     text::{quote::LEFT_OUT, shortened},
     veil::{CallOutcome, Source},
@@ -59,9 +60,11 @@ const SHELL: &str = "shell";
 ///     Some("Asked first, in part:\n- \"Never call the harbour at night.\" [3]")
 /// );
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Ledger {
+    /// It was read with these words: one of others is not loaded.
+    words: WordsTable,
     /// The last frame that was read.
     pub(super) last: Option<FrameSeq>,
     /// The frame of the user's first words, and that of the last.

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::{WindowLedger, WrittenLedger};
 use crate::{
-    Result,
-    compress::saved::{finish, flag, index, list, load, number, text, to_json},
+    Error, ErrorKind, Result,
+    compress::saved::{finish, flag, index, load, number, to_json},
     id::FrameSeq,
-    json::{Fields, Object, ObjectExt, Value},
+    json::{self, Fields, Object, ObjectExt, Value},
     snapshot::FrameSnapshot,
+    steps::WORDS,
     summary::LedgerLine,
+    veil::History,
     window::ContextWindow,
 };
 
@@ -29,16 +31,10 @@ impl WindowLedger {
 
 impl WrittenLedger {
     fn to_json(&self) -> Value {
-        let lines = self.lines.iter().map(|line| {
-            let mut object = Object::new();
-            object.put_some("frame", line.frame.map(FrameSeq::get));
-            object.put("text", line.text.as_str());
-            Value::from(object)
-        });
         let mut object = Object::new();
         object.put("behind", self.behind.get());
         object.put("snapshot", self.snapshot.to_json());
-        object.put("lines", lines.collect::<Value>());
+        object.put("lines", to_json(&*self.lines));
         object.into()
     }
 
@@ -47,27 +43,44 @@ impl WrittenLedger {
         let behind = FrameSeq::new(number(&mut fields, "behind")?);
         let snapshot = fields.nested("snapshot", FrameSnapshot::from_json)?;
         let snapshot = Fields::required(snapshot, "snapshot", "a snapshot")?;
-        let lines = list(&mut fields, "lines", |value| {
-            let mut fields = Fields::of(value, "a line of a ledger")?;
-            let frame = fields.u64("frame")?.map(FrameSeq::new);
-            let text = text(&mut fields, "text")?;
-            finish(fields).map(|()| LedgerLine { frame, text })
-        })?;
+        let lines: Vec<LedgerLine> = load(&mut fields, "lines")?;
         finish(fields)?;
         Ok(Self { behind, snapshot: Arc::new(snapshot), lines: Arc::new(lines) })
     }
 }
 
 impl ContextWindow {
-    /// Takes over a ledger that was saved.
-    pub(in crate::window) fn load_ledger(&mut self, value: Value) -> Result<()> {
+    /// Takes over a ledger that was saved. One that was read with other words is read again.
+    pub(in crate::window) fn load_ledger(&mut self, value: Value, history: &History) -> Result<()> {
         let mut fields = Fields::of(value, "a ledger")?;
-        self.ledger.read = Arc::new(load(&mut fields, "read")?);
         self.ledger.outside = index(&mut fields, "outside", self.transform.steps().len())?;
+        let read = Fields::required(fields.take("read"), "read", "an object")?;
+        let is_other = read.str_at("words").is_some_and(|words| words != WORDS);
+        if is_other {
+            self.read_again(&read, history).map_err(|error| error.under("read"))?;
+        } else {
+            let read = json::from_value(read).map_err(|error| error.under("read"))?;
+            self.ledger.read = Arc::new(read);
+        }
         self.ledger.limit = fields.u64("limit")?;
         self.ledger.is_stale = flag(&mut fields, "isStale")?;
         self.ledger.written = fields.nested("written", WrittenLedger::from_json)?;
         self.ledger.named = fields.nested("named", WrittenLedger::from_json)?;
         finish(fields)
+    }
+    /// Reads the frames that a ledger had read.
+    fn read_again(&mut self, read: &Value, history: &History) -> Result<()> {
+        let last = read.get("last").and_then(Value::as_u64).map(FrameSeq::new);
+        let frames = history.frames();
+        let mut until = 0..last.map_or(0, |last| frames.first_after(last));
+        if until.any(|at| frames.is_forgotten(at)) {
+            let message = format!(
+                "expected what was read with the words {WORDS}, found others, and the history has \
+                 forgotten frames that would be read again: make a new window"
+            );
+            return Err(Error::new(ErrorKind::Version, message).under("words"));
+        }
+        last.into_iter().for_each(|last| self.read_ledger(history, last));
+        Ok(())
     }
 }

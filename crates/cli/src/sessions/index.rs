@@ -11,6 +11,7 @@ use std::{
 use afterimage::{
     json::{self, Fields, Value},
     log::{self, DirLock, DiskFiles, Holder, line, read_file, scan_lines, write_atomic},
+    steps::WORDS,
 };
 
 use super::summary::Summary;
@@ -71,11 +72,10 @@ impl Index {
         };
         let scan = scan_lines(&bytes);
         let mut lines = scan.lines.iter().map(|line| json::read(line.text.as_bytes()));
-        let is_ours = lines.next().is_some_and(|head| {
-            head.is_ok_and(|head| head.get("version").and_then(Value::as_u64) == Some(VERSION))
-        });
+        let head = lines.next().and_then(Result::ok).unwrap_or_default();
+        let is_ours = head.get("version").and_then(Value::as_u64) == Some(VERSION);
         self.is_damaged = !is_ours || !scan.damage.is_empty() || scan.torn.is_some();
-        if !is_ours {
+        if !is_ours || head.str_at("words") != Some(WORDS) {
             return HashMap::new();
         }
         let entries: Vec<_> = lines.map(|line| line.and_then(entry)).collect();
@@ -121,7 +121,8 @@ impl Index {
     }
 
     fn bytes(&self) -> log::Result<Vec<u8>> {
-        let head = object! { "index": "sessions of afterimage", "version": VERSION };
+        let head =
+            object! { "index": "sessions of afterimage", "version": VERSION, "words": WORDS };
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(path, _)| *path);
         let entries = entries.into_iter().map(|(path, (stamp, known))| {
