@@ -25,7 +25,9 @@ const MOST_OPEN: usize = 4_096;
 /// let answered = open.answer(Some("c2"), None).unwrap();
 /// assert_eq!((answered.call, &*answered.name, answered.in_time), ("the second", "look", true));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(from = "SavedCalls<C>", into = "SavedCalls<C>")]
+#[serde(bound(serialize = "C: Clone + serde::Serialize"))]
 pub struct OpenCalls<C> {
     /// In the order in which they came, by their numbers.
     calls: BTreeMap<u64, OpenCall<C>>,
@@ -46,11 +48,44 @@ pub struct OpenCalls<C> {
     waiting: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct OpenCall<C> {
     id: Option<Box<str>>,
     name: Box<str>,
     call: C,
+}
+
+/// How they are saved.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct SavedCalls<C> {
+    most: usize,
+    /// The oldest first.
+    calls: Vec<OpenCall<C>>,
+    /// How many of them are older than the agent's last turn.
+    older: usize,
+    is_agents: bool,
+}
+
+impl<C> From<OpenCalls<C>> for SavedCalls<C> {
+    fn from(open: OpenCalls<C>) -> Self {
+        let older = open.calls.range(..open.turn).count();
+        let calls = open.calls.into_values().collect();
+        Self { most: open.most, calls, older, is_agents: open.is_agents }
+    }
+}
+
+impl<C> From<SavedCalls<C>> for OpenCalls<C> {
+    fn from(saved: SavedCalls<C>) -> Self {
+        let mut open = Self { is_agents: saved.is_agents, ..Self::new(saved.most) };
+        for OpenCall { id, name, call } in saved.calls {
+            open.call(id.as_deref(), &name, call);
+        }
+        open.turn = open.next.min(saved.older as u64);
+        open.waiting = open.calls.range(open.turn..).count();
+        open
+    }
 }
 
 /// The call that a result answers.

@@ -10,13 +10,13 @@ use crate::{
     id::FrameSeq,
     steps::{Action, CallKind, Class, Item, PlanStep, Touch, is_note, is_silent, plan, running},
     text::quote::quoted_line,
-    veil::CallOutcome,
+    veil::{Answered, CallOutcome},
 };
 
-/// So many files, errors and open calls are remembered; of more the oldest are forgotten.
+/// So many files, errors and works that go on are remembered; of more the oldest are forgotten.
 const MOST_FILES: usize = 2_000;
 const MOST_ERRORS: usize = 20;
-const MOST_WAITING: usize = 64;
+const MOST_RUNNING: usize = 64;
 
 /// What the names of tools hold that end work.
 const ENDING: [&str; 4] = ["kill", "stop", "cancel", "terminate"];
@@ -53,7 +53,7 @@ impl Ledger {
         action: Action,
         chronicle: Option<&mut Chronicle>,
     ) {
-        let mut action = action;
+        let (name, mut action) = (tool, action);
         let tool = &*quoted_line(tool);
         if action.edits_open_file
             && let Some(open) = self.open_file.clone()
@@ -105,42 +105,25 @@ impl Ledger {
                 places.push(chronicle.call(frame, tool, CallSubject::of(&action)));
             }
         }
-        if self.waiting.len() >= MOST_WAITING {
-            self.waiting.remove(0);
-        }
-        let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         let is_at_once = action.is_at_once;
         let asks = running.as_ref().and_then(|running| running.ids.first().cloned());
-        self.waiting.push(if let Some(Running { tool, subject, key, .. }) = running {
-            Waiting {
-                id,
-                frame,
-                tool,
-                subject,
-                key,
-                files: Vec::new(),
-                asks,
-                plan_before,
-                adds_step,
-                is_at_once,
-                places,
-            }
-        } else {
-            let (subject, key, files) = (action.subject, action.key, action.touches);
-            Waiting {
-                id,
-                frame,
-                tool: tool.to_owned(),
-                subject,
-                key,
-                files,
-                asks,
-                plan_before,
-                adds_step,
-                is_at_once,
-                places,
-            }
-        });
+        let (tool, subject, key, files) = match running {
+            Some(Running { tool, subject, key, .. }) => (tool, subject, key, Vec::new()),
+            None => (tool.to_owned(), action.subject, action.key, action.touches),
+        };
+        let call = Waiting {
+            frame,
+            tool,
+            subject,
+            key,
+            files,
+            asks,
+            plan_before,
+            adds_step,
+            is_at_once,
+            places,
+        };
+        self.waiting.call(id, name, call);
     }
 
     /// Notes what came of a call: its text, and what the source states. A statement that it failed
@@ -148,18 +131,11 @@ impl Ledger {
     pub(super) fn result(
         &mut self,
         frame: FrameSeq,
-        id: Option<&str>,
+        (id, tool): (Option<&str>, Option<&str>),
         (text, stated): (&str, CallOutcome),
         chronicle: Option<&mut Chronicle>,
     ) {
-        let id = id.filter(|id| !id.is_empty());
-        let named = id.and_then(|id| {
-            self.waiting.iter().rposition(|waiting| waiting.id.as_deref() == Some(id))
-        });
-        let unnamed =
-            || self.waiting.iter().position(|waiting| id.is_none() || waiting.id.is_none());
-        let Some(at) = named.or_else(unnamed) else { return };
-        let mut call = self.waiting.remove(at);
+        let Some(Answered { mut call, .. }) = self.waiting.answer(id, tool) else { return };
         self.see_open_file(text);
         let text = self.trailers.entry(call.tool.clone()).or_default().take_off(text);
         // What the call named itself was not begun by it.
@@ -192,7 +168,7 @@ impl Ledger {
             self.touch_all(&files, call.frame);
         }
         if class == Class::Running {
-            if self.running.len() >= MOST_WAITING {
+            if self.running.len() >= MOST_RUNNING {
                 self.running.remove(0);
             }
             self.running.push(call.running(ids));
@@ -357,7 +333,8 @@ mod tests {
             let action = Action::of_text(tool, arguments);
             ledger.sees_call(frame);
             ledger.call(frame, None, tool, action, Some(&mut chronicle));
-            ledger.result(frame, None, (result, CallOutcome::Unstated), Some(&mut chronicle));
+            let said = (*result, CallOutcome::Unstated);
+            ledger.result(frame, (None, None), said, Some(&mut chronicle));
         }
         let acts = chronicle.acts().into_iter().map(|line| line.text).collect();
         (ledger.text(2_000, &Chars4).unwrap_or_default(), acts)
@@ -490,7 +467,7 @@ mod tests {
             let mut ledger = Ledger::new();
             ledger.sees_call(FrameSeq::new(1));
             ledger.call(FrameSeq::new(1), None, tool, Action::of_text(tool, arguments), None);
-            ledger.result(FrameSeq::new(2), None, (result, stated), None);
+            ledger.result(FrameSeq::new(2), (None, None), (result, stated), None);
             assert_eq!(ledger.open_error().is_some(), expected == Class::Failed, "{result}");
             assert_eq!(ledger.files().count() > 0, !expected.is_failure() && tool == "look");
         }

@@ -32,6 +32,9 @@ impl Ledger {
             return;
         }
         self.last = Some(frame.sequence);
+        if frame.added().any(Facet::says_something) {
+            self.waiting.next_frame(frame.source == Source::Agent);
+        }
         for facet in frame.added() {
             self.read_facet(facet, frame, chronicle.as_deref_mut());
         }
@@ -46,7 +49,8 @@ impl Ledger {
         } else if facet.is_result() {
             let mut text = String::new();
             gather(facet, &mut text);
-            return self.result(at, facet.call_id(), (&text, facet.outcome()), chronicle);
+            let of = (facet.call_id(), facet.tool_name());
+            return self.result(at, of, (&text, facet.outcome()), chronicle);
         } else if is_words(facet) {
             let role = match frame.source {
                 Source::Agent => Role::Assistant,
@@ -86,7 +90,7 @@ impl Ledger {
 
     /// The tools of the calls that wait for their results, the oldest first.
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = &str> {
-        self.waiting.iter().map(|call| call.tool.as_str())
+        self.waiting.iter().map(|(_, call)| call.tool.as_str())
     }
 
     /// What failed last and was not done since: the frame, the call with its subject, and the text.

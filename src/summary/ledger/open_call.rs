@@ -6,10 +6,9 @@ use crate::{
 };
 
 /// A call without a result.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Waiting {
-    pub(super) id: Option<String>,
     pub(super) frame: FrameSeq,
     pub(super) tool: String,
     pub(super) subject: String,

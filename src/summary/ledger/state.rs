@@ -17,7 +17,7 @@ use crate::{
         may_be_words, plan,
     },
     text::{quote::LEFT_OUT, shortened},
-    veil::{CallOutcome, Source},
+    veil::{CallOutcome, OpenCalls, Source},
 };
 
 /// So many of what the agent found missing are remembered, and so many bytes of each.
@@ -101,8 +101,8 @@ pub struct Ledger {
     /// The frame of the last call that changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) changed_at: Option<FrameSeq>,
-    /// The calls that wait for their results, the oldest first.
-    pub(super) waiting: Vec<Waiting>,
+    /// The calls that wait for their results.
+    pub(super) waiting: OpenCalls<Waiting>,
     /// The file that a call named last.
     pub(super) open_file: Option<String>,
     /// Work that went on when its call was answered, the oldest first.
@@ -254,6 +254,12 @@ impl Ledger {
         if let Some(chronicle) = chronicle.as_deref_mut() {
             chronicle.next_message();
         }
+        if !passage.snapshot.is_empty() {
+            self.waiting.next_frame(match &passage.source {
+                Some(source) => *source == Source::Agent,
+                None => passage.role == Role::Assistant,
+            });
+        }
         let mut open: Option<OpenResult<'_>> = None;
         for chunk in passage.snapshot.chunks() {
             if chunk.chunk_type() == Some(ChunkType::FORMATTING.as_str()) {
@@ -265,7 +271,7 @@ impl Ledger {
             }
             if let Some(result) = open.take() {
                 let said = (&*result.text, result.stated(passage));
-                self.result(passage.from, result.id, said, chronicle.as_deref_mut());
+                self.result(passage.from, (result.id, None), said, chronicle.as_deref_mut());
             }
             let text = chunk.content();
             let role = chunk.role().unwrap_or(passage.role);
@@ -285,7 +291,7 @@ impl Ledger {
         }
         if let Some(result) = open {
             let said = (&*result.text, result.stated(passage));
-            self.result(passage.from, result.id, said, chronicle);
+            self.result(passage.from, (result.id, None), said, chronicle);
         }
     }
 
@@ -363,7 +369,7 @@ impl Ledger {
             self.take_plan(frame, plan);
         }
         if speaker == Speaker::Agent && self.log.may_hold_commands() {
-            self.waiting.clear();
+            self.waiting = OpenCalls::default();
             let command = self.log.command(text).map(|command| Noted::new(frame, command));
             self.command = command;
             if self.log.is_sure() {
@@ -397,7 +403,7 @@ impl Ledger {
         mut chronicle: Option<&mut Chronicle>,
     ) {
         self.begin_command(chronicle.as_deref_mut());
-        self.result(frame, None, (text, CallOutcome::Unstated), chronicle);
+        self.result(frame, (None, None), (text, CallOutcome::Unstated), chronicle);
     }
 
     /// Notes what the agent finds missing.
