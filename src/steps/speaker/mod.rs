@@ -5,7 +5,7 @@ mod word_places;
 
 use super::OwnWords;
 use crate::{
-    id::FacetType,
+    snapshot::Part,
     text::{
         quote::HEADS,
         words::{
@@ -57,7 +57,8 @@ pub(crate) fn is_of_program(text: &str) -> bool {
 
 /// Whether a facet is what somebody said.
 pub(crate) fn is_words(facet: &Facet) -> bool {
-    (facet.facet_type == FacetType::SPEECH || facet.facet_type == FacetType::EVENT)
+    facet.chunk_part() == Part::Text
+        && may_be_words(Some(facet.facet_type.as_str()))
         && !facet.content.trim().is_empty()
 }
 
