@@ -39,7 +39,7 @@ mod walk;
 
 #[doc(inline)]
 pub use crate::{
-    steps::Passage,
+    steps::passage::Passage,
     summary::{Ledger, LedgerLine},
 };
 pub use answer_check::{AnswerCheck, Essential, EssentialKind, Revision};

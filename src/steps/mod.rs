@@ -22,7 +22,7 @@ mod facet_calls;
 mod file_read;
 mod outcome;
 mod own_words;
-mod passage;
+pub(crate) mod passage;
 pub(crate) mod plan;
 pub(crate) mod running;
 mod script;
@@ -41,7 +41,7 @@ pub(crate) use outcome::{
     Asked, Class, failing_lines, failure, is_error_line, is_silent, single_line, telling_line, told,
 };
 pub(crate) use own_words::OwnWords;
-pub use passage::Passage;
+pub(crate) use passage::Passage;
 pub(crate) use plan::{Item, PlanStep, Status};
 pub(crate) use sentence::{
     is_question, lower,
