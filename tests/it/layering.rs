@@ -460,6 +460,11 @@ fn what_is_not_allowed_is_found() {
         "use crate::timeline::Delta;",
         &["compress/job.rs: compress may not use timeline"],
     );
+    check(
+        "summary/outline/fit.rs",
+        "use crate::compress::Engine;",
+        &["summary/outline/fit.rs: summary may not use compress"],
+    );
     check("session/bridge/draft.rs", "use crate::{checkpoint::diff, veil::Frame};", &[]);
     check("crates/timeline/apply.rs", "use crate::Data;", &[]);
     check(

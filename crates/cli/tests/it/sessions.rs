@@ -423,6 +423,20 @@ fn entries_of_files_that_are_gone_are_dropped() {
 }
 
 #[test]
+fn an_index_that_was_made_with_other_words_is_made_anew() {
+    let home = Home::full();
+    let expected = home.run(&["sessions"]).out;
+    let whole = fs::read_to_string(home.index()).unwrap();
+    let (_, entries) = whole.split_once('\n').unwrap();
+    let head = r#"{"index":"sessions of afterimage","version":1,"words":"of others"}"#;
+    let head = afterimage::log::line::seal(head).unwrap();
+    fs::write(home.index(), format!("{head}\n{entries}")).unwrap();
+    let run = home.run(&["sessions"]);
+    assert!(run.out == expected && !run.err.contains("damaged"), "{}", run.err);
+    assert_eq!(fs::read_to_string(home.index()).unwrap(), whole);
+}
+
+#[test]
 fn a_damaged_index_is_made_anew_with_a_note() {
     let home = Home::full();
     let expected = home.run(&["sessions"]).out;
