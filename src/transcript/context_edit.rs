@@ -81,6 +81,8 @@ impl AppliedEdit {
     }
 }
 
+crate::json::serialize_through_json!(AppliedEdit);
+
 /// A block of a request that its provider cleared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClearedPart {

@@ -10,7 +10,7 @@ use std::io::Write;
 use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
-    json::{Object, ObjectExt, Path, PathElement, Value},
+    json::{Object, ObjectExt, Path, PathElement, Value, to_value},
     request::{CacheBreak, ParameterChange, ReshapedContent, compare, reshaped},
     tokens::TokenCounter,
 };
@@ -25,7 +25,7 @@ use crate::{
     labels::SessionLabels,
     lens::{Counting, Lens},
     output::Output,
-    recorded::breaks_json,
+    recorded,
 };
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
@@ -176,7 +176,7 @@ impl<'c> Comparison<'c> {
             let Place { divergence, message, previous_owner, owner: now, tool } = place;
             let label = |of: &LoadedContext, owner: Option<&Owner>| {
                 let label = owner.and_then(|owner| of.labels.of_owner(owner));
-                or_null(label.map(|label| label.to_json()))
+                or_null(label.and_then(|label| to_value(&label.placed_call()).ok()))
             };
             object! {
                 "path": divergence.path.to_string(),
@@ -211,7 +211,7 @@ impl<'c> Comparison<'c> {
                     "next": or_null(change.next.clone()),
                 })
             }).collect::<Value>(),
-            "breaks": breaks_json(&self.breaks),
+            "breaks": to_value(&recorded::breaks(&self.breaks)).unwrap_or_default(),
             "forms": self.forms.iter().map(|content| {
                 Value::from(object! {
                     "owner": content.owner.as_str(),

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use afterimage::{
     id::FacetId,
-    json::{Object, ObjectExt, Value, object},
+    json::Object,
     session::ViewedFrame,
     steps::{FacetCalls, ToolCall, Touch},
     veil::{Facet, Frame, Origin},
@@ -19,11 +19,56 @@ pub(crate) use self::{
     recording::{RecordingLabels, SessionLabels},
 };
 use crate::{
-    json::or_null,
+    answer::{answer, put},
     moment::clock,
     table::{Cell, Column, plain},
     text::{last_columns, shortened, width},
 };
+
+answer! {
+    /// Where something stands in its file.
+    pub(crate) struct Place {
+        /// the line of the record in the source, or the number of the element, from one; of a
+        /// subagent's session the line of that subagent's file
+        line: Option<u64>,
+        /// the id of that record, as the source wrote it
+        uuid: Option<Arc<str>>,
+        /// its time, as the source wrote it
+        time: Option<Arc<str>>,
+        /// the name of the subagent's file that `line` is of
+        subagent_file?: Arc<str>,
+    }
+
+    /// A tool call that a facet makes or answers.
+    #[derive(Default)]
+    pub(crate) struct CallAnswer {
+        /// the tool of the call that the facet is or answers
+        tool: Option<Arc<str>>,
+        /// the file or folder that the call names
+        path: Option<Arc<str>>,
+        /// what the call is about, in one line: the path, the command, what it searches for and where,
+        /// the files of a patch, else the values of its arguments
+        subject: Option<Arc<str>>,
+        /// the files that the call touches, those of its command or patch too; the folder of a search is
+        /// none
+        files: Option<Vec<TouchedFile>>,
+    }
+
+    /// A file that a call touches.
+    pub(crate) struct TouchedFile {
+        /// its path
+        path: String,
+        /// `read`, `changed`, `written`, `deleted`, `moved` or `movedHere` (the file before it is here
+        /// now)
+        touch: Touch,
+    }
+
+    /// Where a facet stands in its file, and the tool call that it makes or answers.
+    pub(crate) struct PlacedCall {
+        ..place: Place,
+        ..call: CallAnswer,
+    }
+}
 
 /// Where a facet stands in its file, and its tool call.
 #[derive(Clone, Debug, Default)]
@@ -66,32 +111,34 @@ impl Label {
         self.call.as_ref().map(|call| &*call.tool)
     }
 
-    /// Adds the place in the file: `line`, `uuid`, `time`, and of a subagent's `subagentFile`.
+    /// Where it stands in its file.
+    pub(crate) fn place(&self) -> Place {
+        let [uuid, time, subagent_file] = [&self.uuid, &self.time, &self.file].map(Clone::clone);
+        Place { line: self.line, uuid, time, subagent_file }
+    }
+
+    /// Its tool call.
+    pub(crate) fn call_answer(&self) -> Option<CallAnswer> {
+        let ToolCall { tool, path, subject, files } = self.call.clone()?;
+        let file =
+            |(touch, path): &(Touch, String)| TouchedFile { path: path.clone(), touch: *touch };
+        let files = Some(files.iter().map(file).collect());
+        Some(CallAnswer { tool: Some(tool), path, subject, files })
+    }
+
+    /// Where it stands in its file, and its tool call.
+    pub(crate) fn placed_call(&self) -> PlacedCall {
+        PlacedCall { place: self.place(), call: self.call_answer().unwrap_or_default() }
+    }
+
+    /// Adds the members of [`Label::place`].
     pub(crate) fn put_place(&self, json: &mut Object) {
-        json.put("line", or_null(self.line));
-        json.put("uuid", or_null(self.uuid.as_deref()));
-        json.put("time", or_null(self.time.as_deref()));
-        json.put_some("subagentFile", self.file());
+        put(json, &self.place());
     }
 
-    /// Adds the place in the file and the call: `tool`, `path`, `subject`, `files`.
+    /// Adds the members of [`Label::placed_call`].
     pub(crate) fn put(&self, json: &mut Object) {
-        self.put_place(json);
-        json.put("tool", or_null(self.tool()));
-        let call = self.call.as_ref();
-        json.put("path", or_null(call.and_then(|call| call.path.as_deref())));
-        json.put("subject", or_null(call.and_then(|call| call.subject.as_deref())));
-        let file = |(touch, path): &(Touch, String)| {
-            Value::from(object! { "path": path.as_str(), "touch": touch.as_str() })
-        };
-        let files = call.map(|call| call.files.iter().map(file).collect::<Value>());
-        json.put("files", or_null(files));
-    }
-
-    pub(crate) fn to_json(&self) -> Object {
-        let mut json = Object::new();
-        self.put(&mut json);
-        json
+        put(json, &self.placed_call());
     }
 
     /// The columns of the place in the file.

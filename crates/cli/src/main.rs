@@ -2,6 +2,7 @@
 // `output` writes to the streams, and nobody else.
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
 
+mod answer;
 mod archive;
 mod args;
 mod audit;

@@ -23,7 +23,8 @@ use std::{
     io::{self, BufWriter, IsTerminal, StdoutLock, Write},
 };
 
-use afterimage::json::Value;
+use afterimage::json::{Value, to_value};
+use serde::Serialize;
 
 pub(crate) use self::{
     command_line::say as say_of_command_line,
@@ -83,6 +84,11 @@ impl Output {
     /// Writes a value on a line of its own.
     pub(crate) fn json(&mut self, value: impl Into<Value>) -> Outcome {
         Ok(writeln!(self, "{}", Json(&value.into()))?)
+    }
+
+    /// Writes an answer as JSON, on a line of its own.
+    pub(crate) fn answer(&mut self, answer: &impl Serialize) -> Outcome {
+        self.json(to_value(answer)?)
     }
 
     /// Shows what was written so far to a person who is reading along.

@@ -3,7 +3,6 @@
 use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
-    json::Value,
     request::{CacheBreak, Lack, Provenance, Recording, Request},
     tokens::TokenCounter,
     transcript::TranscriptFormat,
@@ -11,10 +10,10 @@ use afterimage::{
 };
 
 use crate::{
+    answer::answer,
     args::Input,
     failure::{Failure, Outcome},
     input::{self, Source},
-    json::object,
     moment::moment,
     text::counted,
 };
@@ -173,12 +172,20 @@ fn named(lacks: &[Lack]) -> String {
     }
 }
 
-/// What takes the cache, as JSON.
-pub(crate) fn breaks_json(breaks: &[CacheBreak]) -> Value {
-    let json = breaks
-        .iter()
-        .map(|of| Value::from(object! { "cause": of.cause.as_str(), "from": of.from.as_str() }));
-    json.collect()
+answer! {
+    /// What takes a cache.
+    pub(crate) struct BreakAnswer {
+        /// what it is: the name of a parameter, or `images`, or `citations`
+        cause: String,
+        /// from where on the cache is lost: `start`, `system` or `messages`
+        from: &'static str,
+    }
+}
+
+/// What takes the cache.
+pub(crate) fn breaks(breaks: &[CacheBreak]) -> Vec<BreakAnswer> {
+    let answer = |of: &CacheBreak| BreakAnswer { cause: of.cause.clone(), from: of.from.as_str() };
+    breaks.iter().map(answer).collect()
 }
 
 /// A failure where a request is asked for and there are several files.

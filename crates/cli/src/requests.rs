@@ -1,12 +1,13 @@
 //! `afterimage requests`: the requests of a session, one a line.
 
 pub(crate) mod args;
-mod broken;
+pub(crate) mod broken;
 pub(crate) mod causes;
 mod counted;
 mod follow;
 mod listing;
 mod page;
+pub(crate) mod row;
 
 use std::{io::Write, sync::Arc};
 

@@ -4,13 +4,14 @@ use std::{io::Write, path::Path};
 
 use afterimage::{
     bill::{Bill, Prices, UsageSum, UsageSums},
-    json::Object,
+    json::{Object, Value},
     request::Exchange,
     transcript::{Money, Usage},
 };
 use sha2::{Digest, Sha256};
 
 use crate::{
+    answer::{answer, put},
     args,
     failure::{Failure, Outcome},
     input,
@@ -74,15 +75,29 @@ impl<'p> Reported<'p> {
         Self { sums: exchanges.clone().collect(), bill: Bill::of(prices, exchanges) }
     }
 
-    /// Adds the members `usage` and `price`.
+    /// Its sums and its bill.
+    pub(crate) fn answer(&self) -> ReportedAnswer {
+        ReportedAnswer { usage: self.sums.to_json().into(), price: self.bill.to_json().into() }
+    }
+
+    /// Adds the members of [`Reported::answer`].
     pub(crate) fn put(&self, json: &mut Object) {
-        json.insert("usage".to_owned(), self.sums.to_json().into());
-        json.insert("price".to_owned(), self.bill.to_json().into());
+        put(json, &self.answer());
     }
 
     /// The block "Usage as reported"; nothing where nothing is.
     pub(crate) fn block(&self, out: &mut Output) -> Outcome {
         block(&self.sums, &self.bill, out)
+    }
+}
+
+answer! {
+    /// What is reported, and what that costs.
+    pub(crate) struct ReportedAnswer {
+        /// what is reported of the exchanges, added up: the members of [sums of usage](#sums-of-usage)
+        usage: Value,
+        /// what they cost by the table of prices: the members of a [bill](#bill)
+        price: Value,
     }
 }
 

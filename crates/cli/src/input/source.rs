@@ -327,6 +327,11 @@ impl Source {
         &self.path
     }
 
+    /// The name, where answers say which of several files they are of.
+    pub(crate) fn file(&self) -> Option<String> {
+        self.is_one_of_several.then(|| self.name())
+    }
+
     /// What the file is called in output.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()

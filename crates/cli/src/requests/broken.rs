@@ -5,15 +5,14 @@ use std::{cmp::Reverse, io::Write};
 use afterimage::{
     bill::{BreakCause, BrokenCache},
     guard::Guard,
-    json::{Object, ObjectExt, Value},
     request::Exchange,
     transcript::{AppliedEdit, Money},
 };
 
-use super::{causes::price_lost, listing::Listing};
+use super::{causes::price_lost, listing::Listing, row::Difference};
 use crate::{
+    answer::answer,
     failure::Outcome,
-    json::{object, or_null},
     labels::Label,
     moment::clock,
     output::Output,
@@ -59,17 +58,13 @@ pub(super) fn list(listing: &Listing<'_>, guard: &Guard, out: &mut Output) -> Ou
     };
     let rows = rows.into_iter().map(row).collect::<Outcome<Vec<_>>>()?;
     if listing.args.json {
-        rows.iter().try_for_each(|row| out.json(row.to_json(listing)))?;
+        rows.iter().try_for_each(|row| out.answer(&row.answer(listing)))?;
         if rest.is_empty() {
             return Ok(());
         }
         let Sum { count, lost, price, .. } = Sum::of(&rest, listing);
-        return out.json(object! {
-            "file": listing.source.name(),
-            "others": count,
-            "lost": lost,
-            "price": or_null(price),
-        });
+        let file = listing.source.name();
+        return out.answer(&OtherBroken { file, others: count, lost, price });
     }
     view::rule(out, &listing.source.name(), style::HEADING, listing.source.format().name())?;
     if rows.is_empty() && rest.is_empty() {
@@ -145,40 +140,94 @@ impl Sum {
     }
 }
 
-impl Row<'_> {
-    fn to_json(&self, listing: &Listing<'_>) -> Object {
+impl<'l> Row<'l> {
+    fn answer(&self, listing: &Listing<'_>) -> BrokenRow<'_> {
         let Self { of, exchange, price, cause } = self;
         let label = listing.label(exchange);
-        let diff = match &of.cause {
-            BreakCause::Changed(diff) => Some(diff),
-            _ => None,
-        };
-        let mut json = object! {
-            "file": listing.source.name(),
-            "request": of.request as u64,
-            "previous": of.previous as u64,
-            "session": &*exchange.session,
-            "time": or_null(exchange.time.as_deref()),
-            "line": or_null(label.line()),
-            "uuid": or_null(label.uuid()),
-            "calls": listing.calls_json(exchange),
-            "lost": of.lost,
-            "price": or_null(*price),
-            "afterMs": or_null(of.after_ms),
-            "cause": of.cause.as_str(),
-            "words": cause.as_str(),
-            "differs": or_null(diff.map(|diff| listing.difference_json(exchange, diff))),
-        };
+        let (mut differs, mut edits, mut older, mut reshaped) = (None, None, None, None);
         match &of.cause {
-            BreakCause::Edited(edits) => {
-                json.put("edits", edits.iter().map(AppliedEdit::to_json).collect::<Value>());
-            }
-            BreakCause::Older(number) => json.put("older", *number as u64),
-            BreakCause::Reshaped(content) => json.put("reshaped", content.owner.as_str()),
+            BreakCause::Changed(diff) => differs = Some(listing.difference(exchange, diff)),
+            BreakCause::Edited(of) => edits = Some(of.iter().collect()),
+            BreakCause::Older(number) => older = Some(*number),
+            BreakCause::Reshaped(content) => reshaped = Some(content.owner.as_str()),
             _ => {}
         }
-        json.put_some("subagentFile", label.file());
-        json
+        BrokenRow {
+            file: listing.source.name(),
+            request: of.request,
+            previous: of.previous,
+            session: &exchange.session,
+            time: exchange.time.as_deref(),
+            line: label.line(),
+            uuid: label.uuid().map(str::to_owned),
+            calls: listing.called(exchange),
+            lost: of.lost,
+            price: *price,
+            after_ms: of.after_ms,
+            cause: of.cause.as_str(),
+            words: cause,
+            differs,
+            edits,
+            older,
+            reshaped,
+            subagent_file: label.file().map(str::to_owned),
+        }
+    }
+}
+
+answer! {
+    /// A broken cache.
+    pub(crate) struct BrokenRow<'l> {
+        /// the file
+        file: String,
+        /// the number of the request whose cache served less than it could
+        request: usize,
+        /// the number of the request that left more in the cache
+        previous: usize,
+        /// the session of both
+        session: &'l str,
+        /// when the request went out; of a transcript, when the answer came
+        time: Option<&'l str>,
+        /// the record of the source with which the answer begins
+        line: Option<u64>,
+        /// the id of that record
+        uuid: Option<String>,
+        /// the tools that the answer calls
+        calls: Vec<String>,
+        /// the tokens that were paid again
+        lost: u64,
+        /// what they cost
+        price: Option<Money>,
+        /// the milliseconds since the request that left more
+        after_ms: Option<u64>,
+        /// `changed`, `edited`, `reshaped`, `expired`, `older` or `unknown`
+        /// ([bill.md](bill.md#broken-caches))
+        cause: &'static str,
+        /// the same in a sentence, as `cause` of `guard --json` says it
+        words: &'l str,
+        /// what differs from the request before, where that is why
+        differs: Option<Difference>,
+        /// what the provider cleared, where that is why: `type`, `cleared` (tool uses, or turns with
+        /// reasoning), `tokens`
+        edits?: Vec<&'l AppliedEdit>,
+        /// the number of the request that had left what was read, where that is an older one
+        older?: usize,
+        /// what changed its form, where that is why: `message:INDEX` or `system`
+        reshaped?: &'l str,
+        /// the name of the file that `line` is of, where that is a subagent's
+        subagent_file?: String,
+    }
+
+    /// What the broken caches that `--top` leaves out come to.
+    pub(crate) struct OtherBroken {
+        /// the file
+        file: String,
+        /// how many there are
+        others: u64,
+        /// their tokens together
+        lost: u64,
+        /// what is known of their price
+        price: Option<Money>,
     }
 }
 

@@ -2,13 +2,12 @@
 
 use afterimage::{
     bill::{CalibratedCount, CountBasis, ExactnessGap, MediaCount, exact_inputs, media_counts},
-    json::{Object, ObjectExt},
     request::{Exchange, Recording, RequestTokens},
     tokens::Certainty,
 };
 
 use super::args::Requests;
-use crate::{json::object, lens::Lens};
+use crate::{answer::answer, lens::Lens};
 
 /// What is counted of requests as a whole, for JSON alone.
 #[derive(Default)]
@@ -37,35 +36,67 @@ impl RequestCounts {
     }
 
     /// The input of a request by the best count that there is of it, and which that is.
-    pub(super) fn counted(&self, exchange: &Exchange, tokens: &RequestTokens) -> Object {
+    pub(super) fn counted(&self, exchange: &Exchange, tokens: &RequestTokens) -> Counted {
         let index = exchange.number.checked_sub(1);
         // A report that is another says that the recorder changed the texts, or a proxy the figure.
         let reported = exchange.usage.as_ref().and_then(|usage| usage.input);
         let exact = index.and_then(|index| self.exact.get(index)?.as_ref().ok().copied());
         if let Some(input) = exact.filter(|input| reported.is_none_or(|of| of == *input)) {
-            return object! { "input": input, "counts": Certainty::Exact.as_str() };
+            return Counted::of(input, Certainty::Exact);
         }
         let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
         let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
-        let mut counted = if let Some(CalibratedCount { tokens, low, high, basis, .. }) = count {
-            let mut counted = object! {
-                "input": tokens,
-                "counts": Certainty::Calibrated.as_str(),
-                "low": low,
-                "high": high,
-            };
-            if let CountBasis::Sessions { count } = basis {
-                counted.put("otherSessions", count);
+        let counted = match count {
+            Some(CalibratedCount { tokens, low, high, basis, .. }) => Counted {
+                low: Some(low),
+                high: Some(high),
+                other_sessions: match basis {
+                    CountBasis::Sessions { count } => Some(count as u64),
+                    _ => None,
+                },
+                ..Counted::of(tokens, Certainty::Calibrated)
+            },
+            None => {
+                let input = tokens.total().saturating_add(media.tokens);
+                Counted::of(input, Certainty::Estimated)
             }
-            counted
-        } else {
-            let input = tokens.total().saturating_add(media.tokens);
-            object! { "input": input, "counts": Certainty::Estimated.as_str() }
         };
-        if media.parts > 0 {
-            let MediaCount { parts, tokens, unknown, .. } = media;
-            counted.put("media", object! { "parts": parts, "tokens": tokens, "unknown": unknown });
-        }
-        counted
+        let MediaCount { parts, tokens, unknown, .. } = media;
+        Counted { media: (parts > 0).then_some(CountedMedia { parts, tokens, unknown }), ..counted }
+    }
+}
+
+answer! {
+    /// The input of a request by the best count that there is of it.
+    pub(crate) struct Counted {
+        /// its tokens
+        input: u64,
+        /// `exact`, `calibrated` or `estimated` ([counts.md](counts.md))
+        counts: &'static str,
+        /// of calibrated counts, the tokens that hold it nine times in ten are no fewer
+        low?: u64,
+        /// and no more
+        high?: u64,
+        /// of the first request of a session, of how many other sessions' reports it follows
+        other_sessions?: u64,
+        /// images, sounds and documents in it, by their providers' rules
+        media?: CountedMedia,
+    }
+
+    /// Media of a request.
+    pub(crate) struct CountedMedia {
+        /// how many there are
+        parts: u64,
+        /// the tokens of those whose cost is known
+        tokens: u64,
+        /// how many are of unknown cost
+        unknown: u64,
+    }
+}
+
+impl Counted {
+    fn of(input: u64, counts: Certainty) -> Self {
+        let counts = counts.as_str();
+        Self { input, counts, low: None, high: None, other_sessions: None, media: None }
     }
 }

@@ -11,20 +11,26 @@ use afterimage::{
     export::Divergence,
     hud::Owner,
     id::FrameSeq,
-    json::{Object, ObjectExt, Value},
-    request::{Exchange, Recording, RequestDiff, RequestTokens},
-    transcript::AppliedEdit,
+    request::{Exchange, Recording, RequestDiff, RequestTokens, ToolChange},
 };
 
 use super::args::Requests;
-use super::{causes::BrokenCaches, counted::RequestCounts, follow::Printed, page::Shape};
+use super::{
+    causes::BrokenCaches,
+    counted::RequestCounts,
+    follow::Printed,
+    page::Shape,
+    row::{
+        ChangedTool, Copied, Difference, DifferencePlace, PartTokens, RequestRow, RequestTotals,
+        Resolved, StartedBy,
+    },
+};
 use crate::{
     failure::Outcome,
     input::Source,
-    json::{object, or_null},
     labels::{Label, RecordingLabels},
     output::Output,
-    recorded::breaks_json,
+    recorded,
     usage::Reported,
 };
 
@@ -130,76 +136,10 @@ impl<'l> Listing<'l> {
     pub(super) fn json(&self, out: &mut Output) -> Outcome {
         let (mut totals, mut seen) = (HashMap::new(), HashMap::new());
         for exchange in self.exchanges()? {
-            if self.is_printed(exchange, &mut seen) {
-                self.tokens(exchange, &mut totals)?;
-                continue;
-            }
-            let label = self.label(exchange);
-            let mut line = object! {
-                "request": exchange.number as u64,
-                "session": &*exchange.session,
-                "api": exchange.api.as_str(),
-                "provenance": exchange.provenance.as_str(),
-                "lacks": exchange.provenance.lacks().iter().map(|lack| lack.as_str()).collect::<Value>(),
-                "frame": or_null(exchange.answer().map(FrameSeq::get)),
-                "lastFrame": or_null(exchange.last_frame.map(FrameSeq::get)),
-                "time": or_null(exchange.time.as_deref()),
-                "line": or_null(label.line()),
-                "uuid": or_null(label.uuid()),
-                "calls": self.calls_json(exchange),
-                "durationMs": or_null(exchange.duration_ms),
-                "model": or_null(exchange.model.as_deref()),
-                "outcome": exchange.outcome().as_str(),
-                "retry": exchange.is_retry,
-            };
-            line.put_some("warmUp", exchange.is_warm_up().then_some(true));
-            line.put_some("resolved", exchange.provenance.resolved_json());
-            line.put_some("subagentFile", label.file());
-            line.put_some("reason", exchange.failure.as_ref().or(exchange.cut.as_ref()));
-            line.put_some("unread", exchange.unread.as_deref());
-            if !exchange.edits.is_empty() {
-                line.put(
-                    "edits",
-                    exchange.edits.iter().map(AppliedEdit::to_json).collect::<Value>(),
-                );
-            }
             let (tokens, growth) = self.tokens(exchange, &mut totals)?;
-            line.put(
-                "tokens",
-                object! { "tools": tokens.tools, "system": tokens.system, "messages": tokens.messages },
-            );
-            line.put("counted", self.counts.counted(exchange, &tokens));
-            line.put("growth", i64::try_from(growth).unwrap_or(i64::MAX));
-            let differs = self.differences(exchange)?;
-            line.put(
-                "differs",
-                or_null(differs.as_ref().map(|diff| self.difference_json(exchange, diff))),
-            );
-            line.put(
-                "usage",
-                or_null(exchange.usage.as_ref().map(afterimage::transcript::Usage::to_json)),
-            );
-            let price = self.prices.cost(exchange);
-            line.put("price", or_null(price.ok()));
-            if let Some(copied) = &exchange.copied {
-                let usage = copied.usage.as_ref().map(afterimage::transcript::Usage::to_json);
-                let from = or_null(copied.from.as_deref());
-                line.put("copied", object! { "from": from, "usage": or_null(usage) });
+            if !self.is_printed(exchange, &mut seen) {
+                out.answer(&self.row(exchange, tokens, growth)?)?;
             }
-            if let Some(start) = self.recording.started_by(&exchange.session) {
-                line.put(
-                    "startedBy",
-                    object! {
-                        "session": start.session.as_str(),
-                        "call": start.call.as_str(),
-                        "frame": or_null(start.frame.map(FrameSeq::get)),
-                    },
-                );
-            }
-            if self.source.is_one_of_several {
-                line.shift_insert(0, "file".to_owned(), self.source.name().into());
-            }
-            out.json(line)?;
         }
         let reported = self.reported();
         // A file that is followed has no end.
@@ -207,22 +147,67 @@ impl<'l> Listing<'l> {
         if !has_usage || self.printed.is_some() {
             return Ok(());
         }
-        let mut sums = Object::new();
-        reported.put(&mut sums);
-        if self.source.is_one_of_several {
-            sums.shift_insert(0, "file".to_owned(), self.source.name().into());
-        }
-        out.json(sums)
+        out.answer(&RequestTotals { file: self.source.file(), reported: reported.answer() })
+    }
+
+    /// What is known of a request.
+    fn row<'e>(
+        &'e self,
+        exchange: &'e Exchange,
+        tokens: RequestTokens,
+        growth: i128,
+    ) -> Outcome<RequestRow<'e>> {
+        let label = self.label(exchange);
+        let differs = self.differences(exchange)?;
+        Ok(RequestRow {
+            file: self.source.file(),
+            request: exchange.number,
+            session: &exchange.session,
+            api: exchange.api.as_str(),
+            provenance: exchange.provenance.as_str(),
+            lacks: exchange.provenance.lacks().iter().map(|lack| lack.as_str()).collect(),
+            frame: exchange.answer(),
+            last_frame: exchange.last_frame,
+            time: exchange.time.as_deref(),
+            line: label.line(),
+            uuid: label.uuid().map(str::to_owned),
+            calls: self.called(exchange),
+            duration_ms: exchange.duration_ms,
+            model: exchange.model.as_deref(),
+            outcome: exchange.outcome().as_str(),
+            retry: exchange.is_retry,
+            warm_up: exchange.is_warm_up().then_some(true),
+            resolved: Resolved::of(&exchange.provenance),
+            subagent_file: label.file().map(str::to_owned),
+            reason: exchange.failure.as_deref().or(exchange.cut.as_deref()),
+            unread: exchange.unread.as_deref(),
+            edits: (!exchange.edits.is_empty()).then(|| exchange.edits.iter().collect()),
+            tokens: PartTokens {
+                tools: tokens.tools,
+                system: tokens.system,
+                messages: tokens.messages,
+            },
+            counted: self.counts.counted(exchange, &tokens),
+            growth: i64::try_from(growth).unwrap_or(i64::MAX),
+            differs: differs.map(|diff| self.difference(exchange, &diff)),
+            usage: exchange.usage.as_ref(),
+            price: self.prices.cost(exchange).ok(),
+            copied: exchange.copied.as_ref().map(|copied| Copied {
+                from: copied.from.as_deref(),
+                usage: copied.usage.as_ref(),
+            }),
+            started_by: self.recording.started_by(&exchange.session).map(|start| StartedBy {
+                session: start.session.as_str(),
+                call: start.call.as_str(),
+                frame: start.frame,
+            }),
+        })
     }
 
     /// The tools that the answer calls.
     pub(super) fn called(&self, exchange: &Exchange) -> Vec<String> {
         let frames = exchange.answer_frames.iter();
         frames.flat_map(|frame| self.labels.calls(&exchange.session, *frame)).collect()
-    }
-
-    pub(super) fn calls_json(&self, exchange: &Exchange) -> Value {
-        self.called(exchange).into_iter().map(Value::from).collect()
     }
 
     /// Where two requests first differ, in a few words.
@@ -263,36 +248,36 @@ impl<'l> Listing<'l> {
         }
     }
 
-    /// What differs from the request before, as JSON.
-    pub(super) fn difference_json(&self, exchange: &Exchange, diff: &RequestDiff) -> Object {
-        let divergence = diff.prefix.divergence.as_ref().map(|divergence| {
+    /// What differs from the request before.
+    pub(super) fn difference(&self, exchange: &Exchange, diff: &RequestDiff) -> Difference {
+        let at = diff.prefix.divergence.as_ref().map(|divergence| {
             let owner = diff.owner();
             let owner = owner.as_deref();
-            let mut json = object! {
-                "path": divergence.path.to_string(),
-                "byte": or_null(divergence.offset.map(|offset| offset as u64)),
-                "owner": or_null(owner.map(Owner::to_json)),
-            };
             let label = owner.and_then(|owner| self.labels.of_owner(&exchange.session, owner));
-            if let Some(label) = label {
-                label.put(&mut json);
+            DifferencePlace {
+                path: divergence.path.to_string(),
+                byte: divergence.offset,
+                owner: owner.map(Owner::to_json),
+                place: label.as_ref().map(Label::place),
+                call: label.as_ref().and_then(Label::call_answer),
             }
-            json
         });
         let again = match diff.prefix.divergence {
             Some(_) => diff.prefix.tokens.saturating_sub(diff.prefix.cached),
             None => diff.prefix.unchanged.saturating_sub(diff.prefix.cached),
         };
-        object! {
-            "at": or_null(divergence),
-            "unchanged": diff.prefix.unchanged,
-            "cached": diff.prefix.cached,
-            "billedAgain": again,
-            "tools": diff.tools.iter().map(|tool| {
-                Value::from(object! { "name": tool.name.as_str(), "path": tool.path.to_string() })
-            }).collect::<Value>(),
-            "parameters": diff.parameters.iter().map(|change| Value::from(change.name.as_str())).collect::<Value>(),
-            "breaks": breaks_json(&diff.breaks),
+        let tool = |tool: &ToolChange| ChangedTool {
+            name: tool.name.clone(),
+            path: tool.path.to_string(),
+        };
+        Difference {
+            at,
+            unchanged: diff.prefix.unchanged,
+            cached: diff.prefix.cached,
+            billed_again: again,
+            tools: diff.tools.iter().map(tool).collect(),
+            parameters: diff.parameters.iter().map(|change| change.name.clone()).collect(),
+            breaks: recorded::breaks(&diff.breaks),
         }
     }
 }

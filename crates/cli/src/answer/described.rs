@@ -1,0 +1,156 @@
+//! What is known of the members of an answer: their names, types and meanings.
+
+use std::{borrow::Cow, sync::Arc};
+
+use afterimage::{
+    id::FrameSeq,
+    json::{Object, Value},
+    steps::Touch,
+    transcript::{AppliedEdit, Money, Usage},
+};
+
+/// A member as `docs/FORMAT.md` describes it.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its name, behind those of the objects that it is in: `tokens.tools`, `edits[].type`.
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) meaning: String,
+}
+
+/// A type that stands in answers.
+pub(crate) trait Described {
+    /// The heading of its own page; without one its members stand where it is used.
+    const TITLE: Option<&'static str> = None;
+
+    /// What its JSON is called where it is a member.
+    fn kind() -> String {
+        Self::TITLE.map_or_else(|| "object".to_owned(), |title| format!("[{title}](#{title})"))
+    }
+
+    /// Adds its members.
+    fn members(_: &mut Vec<Member>) {}
+
+    /// What stands between its name and those of its members.
+    fn within() -> &'static str {
+        "."
+    }
+}
+
+/// Adds a member of this type, and the members of it that have no page of their own.
+pub(crate) fn member<T: Described>(
+    of: &mut Vec<Member>,
+    field: &str,
+    is_optional: bool,
+    meaning: &str,
+) {
+    let name = camel(field);
+    let kind = T::kind();
+    let kind = if is_optional { format!("{kind}, optional") } else { kind };
+    let mut inner = Vec::new();
+    if T::TITLE.is_none() {
+        T::members(&mut inner);
+    }
+    let within = format!("{name}{}", T::within());
+    of.push(Member { name, kind, meaning: meaning.trim().to_owned() });
+    of.extend(
+        inner.into_iter().map(|member| Member { name: within.clone() + &member.name, ..member }),
+    );
+}
+
+/// A field's name as it is written.
+fn camel(field: &str) -> String {
+    let mut words = field.trim_start_matches("r#").split('_');
+    let mut name = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.extend(letters);
+    }
+    name
+}
+
+macro_rules! kinds {
+    ($($($type:ty),+ => $kind:literal;)+) => {$($(
+        impl Described for $type {
+            fn kind() -> String {
+                $kind.to_owned()
+            }
+        }
+    )+)+};
+}
+
+kinds! {
+    u64, u32, usize, i64, i128, FrameSeq => "integer";
+    f64 => "number";
+    bool => "boolean";
+    Touch, str, String, Arc<str>, Cow<'_, str> => "string";
+    Value, Object => "any";
+    Usage => "[usage](#usage)";
+    Money => "[money](#money)";
+    AppliedEdit => "object";
+}
+
+/// These stand for what they refer to.
+macro_rules! as_inner {
+    ($($type:ty),+) => {$(
+        impl<T: Described + ?Sized> Described for $type {
+            const TITLE: Option<&'static str> = T::TITLE;
+
+            fn kind() -> String {
+                T::kind()
+            }
+
+            fn members(of: &mut Vec<Member>) {
+                T::members(of);
+            }
+
+            fn within() -> &'static str {
+                T::within()
+            }
+        }
+    )+};
+}
+
+as_inner!(&T, Box<T>);
+
+impl<T: Described> Described for Option<T> {
+    const TITLE: Option<&'static str> = T::TITLE;
+
+    fn kind() -> String {
+        format!("{} or null", T::kind())
+    }
+
+    fn members(of: &mut Vec<Member>) {
+        T::members(of);
+    }
+
+    fn within() -> &'static str {
+        T::within()
+    }
+}
+
+/// Lists.
+macro_rules! lists {
+    ($($type:ty),+) => {$(
+        impl<T: Described> Described for $type {
+            const TITLE: Option<&'static str> = T::TITLE;
+
+            fn kind() -> String {
+                let of = T::kind();
+                let s = if of.ends_with(|last: char| last.is_ascii_alphabetic()) { "s" } else { "" };
+                format!("array of {of}{s}")
+            }
+
+            fn members(of: &mut Vec<Member>) {
+                T::members(of);
+            }
+
+            fn within() -> &'static str {
+                "[]."
+            }
+        }
+    )+};
+}
+
+lists!(Vec<T>, [T]);
