@@ -100,9 +100,6 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(chunks.iter().all(|chunk| chunk.facet_ids().any(|id| id == facet)));
         }
     }
-    for byte in 0..archive.totals().bytes.min(1_000) {
-        let _ = archive.owner_at(byte);
-    }
     for sequence in 0..30 {
         let Ok(Some(view)) = archive.get(sequence) else { continue };
         let text = view.text().join();

@@ -120,11 +120,6 @@ impl Messages {
         self.slice_from(index).first()
     }
 
-    /// The first message. O(log n).
-    pub fn first(&self) -> Option<&Message> {
-        self.get(0)
-    }
-
     /// The last message.
     pub fn last(&self) -> Option<&Message> {
         self.parts.last().and_then(|(_, batch)| batch.last())

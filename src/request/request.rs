@@ -196,11 +196,6 @@ impl Request {
         parts(&self.body, self.api, &self.frames)
     }
 
-    /// The part that the byte at `offset` belongs to; `None` past the end. Scans the body.
-    pub fn part_at(&self, offset: usize) -> Option<RequestPart> {
-        self.parts().into_iter().find(|part| part.range.contains(&offset))
-    }
-
     /// The tools that the request offers, in order, each as a facet `tool:NAME` whose content is its
     /// JSON as it is written. Tools of one name have one id. Scans the body.
     ///

@@ -228,11 +228,6 @@ impl<'a> ChunkRef<'a> {
         self.content
     }
 
-    /// What is known of it but its text.
-    pub fn info(self) -> ChunkInfo<'a> {
-        self.info
-    }
-
     /// The owned form. Copies the text.
     pub fn to_owned(self) -> RenderedChunk {
         self.info.to_owned_with(self.content)

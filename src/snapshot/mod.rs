@@ -28,8 +28,7 @@ mod wire;
 #[cfg(feature = "storage")]
 pub use archive::OpenedArchive;
 pub use archive::{
-    ArchiveOptions, ArchiveReader, FacetCost, FacetText, PhraseMatch, PhraseMatches, RangeByRole,
-    RangeText, RangeView, RepeatedText, SnapshotArchive, Totals,
+    ArchiveOptions, ArchiveReader, RangeByRole, RangeText, RangeView, SnapshotArchive, Totals,
 };
 pub(crate) use archive::{ArchivedFrame, SealedSegment, SegmentBuilder};
 pub use builder::{ChunkOptions, FrameSnapshotBuilder, SnapshotOptions};

@@ -7,7 +7,6 @@ mod archive;
 mod archive_moves;
 #[cfg(feature = "storage")]
 mod archive_store;
-mod attribution;
 mod branches;
 mod broken_caches;
 #[cfg(feature = "bpe")]

@@ -136,12 +136,4 @@ impl Directory {
         });
         last * BLOCK + inside
     }
-
-    /// The number of leading segments for which `is` holds. Runs in O(log n) time.
-    pub(super) fn partition_point(&self, is: impl Fn(&Entry) -> bool) -> usize {
-        let first = |block: &Block| block.segments.entries.first().is_some_and(&is);
-        let Some(last) = self.blocks.partition_point(first).checked_sub(1) else { return 0 };
-        let block = self.blocks.get(last);
-        last * BLOCK + block.map_or(0, |block| block.segments.entries.partition_point(is))
-    }
 }

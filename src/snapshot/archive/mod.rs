@@ -6,10 +6,8 @@
 //! segment is sealed: it never changes again, so readers share it (`open_tables`, `sealed_tables`). The `directory` lists the
 //! segments with what stands before each, so any range is found by two binary searches and its
 //! sums are two differences. The `index` knows which segments hold a facet, the tables which chunks.
-//! Upon these, `attribution` answers who wrote what, where, and at what cost.
 
 mod archived_frame;
-mod attribution;
 mod check;
 mod directory;
 mod frame_rows;
@@ -29,7 +27,6 @@ mod view;
 mod writer;
 
 pub(crate) use archived_frame::{ArchivedFrame, SealedSegment, SegmentBuilder};
-pub use attribution::{FacetCost, FacetText, PhraseMatch, PhraseMatches, RepeatedText};
 pub use directory::Totals;
 pub(super) use place::{ArchivedFacets, ArchivedPlace};
 pub use range_by_role::RangeByRole;

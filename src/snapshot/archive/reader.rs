@@ -137,17 +137,7 @@ impl ArchiveReader {
         facet: &str,
         range: RangeInclusive<FrameSeq>,
     ) -> Result<Vec<ChunkInfo<'_>>> {
-        self.found_of(facet, &range, ChunkInfo::archived)
-    }
-
-    /// What `make` makes of the chunks of a facet in a range.
-    pub(super) fn found_of<'a, T>(
-        &'a self,
-        facet: &str,
-        range: &RangeInclusive<FrameSeq>,
-        make: impl Fn(ArchivedPlace<'a>) -> T,
-    ) -> Result<Vec<T>> {
-        let (from, to) = self.cursors(range)?;
+        let (from, to) = self.cursors(&range)?;
         let mut found = Vec::new();
         if from.before == to.before {
             return Ok(found);
@@ -163,26 +153,11 @@ impl ArchiveReader {
                 if segment == to.segment { tables.before(to.frame).chunk_end } else { u32::MAX };
             let skip = chunks.partition_point(|chunk| *chunk < first);
             let chunks = chunks.iter().skip(skip).take_while(|chunk| **chunk < end);
-            found.extend(chunks.map(|chunk| make(ArchivedPlace::new(tables, *chunk))));
+            found.extend(
+                chunks.map(|chunk| ChunkInfo::archived(ArchivedPlace::new(tables, *chunk))),
+            );
         }
         Ok(found)
-    }
-
-    /// The chunk that holds the byte at `byte` of the whole text, all frames one after the other;
-    /// `None` past its end. Runs in O(log n) time.
-    ///
-    /// # Errors
-    /// Those of reading a store.
-    pub fn owner_at(&self, byte: u64) -> Result<Option<ChunkInfo<'_>>> {
-        if byte >= self.totals().bytes {
-            return Ok(None);
-        }
-        let segment = self.state.segment_of_byte(byte);
-        let tables = self.state.tables(segment)?;
-        let inside = byte - self.state.before(segment).bytes;
-        let chunk = u32::try_from(inside).map_or(u32::MAX, |inside| tables.chunk_at(inside));
-        let info = || ChunkInfo::archived(ArchivedPlace::new(tables, chunk));
-        Ok(((chunk as usize) < tables.chunks.len()).then(info))
     }
 
     /// The places before the first frame of a range and after its last.

@@ -293,15 +293,6 @@ impl State {
         Cursor { segment: self.open_segment(), frame, before: self.totals() }
     }
 
-    /// The segment that holds the byte at this place of the whole text. Runs in O(log n) time.
-    pub(super) fn segment_of_byte(&self, byte: u64) -> u32 {
-        if byte >= self.sealed_totals.bytes {
-            return self.open_segment();
-        }
-        let after = self.sealed.partition_point(|entry| entry.before.bytes <= byte);
-        after.saturating_sub(1) as u32
-    }
-
     /// Adds segments to the index that it lacks: all that are in a store, and a part of those in
     /// memory, which are soon searched. Nobody waits for a lock while one is read.
     fn fill_index(&self) {

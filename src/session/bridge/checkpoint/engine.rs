@@ -100,12 +100,6 @@ impl CheckpointEngine {
         Self { shows_sections: false, ..Self::new(Arc::new(OutlineEngine)) }
     }
 
-    /// Goes on from a checkpoint that there is already.
-    pub fn starting_from(self, checkpoint: Checkpoint) -> Self {
-        self.kept().now.checkpoint = Some(checkpoint);
-        self
-    }
-
     /// The running checkpoint; `None` before the first job. Copies it: O(its text).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.kept().now.checkpoint.clone()
