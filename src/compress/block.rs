@@ -1,19 +1,18 @@
 use std::sync::Arc;
 
-use super::{NetOps, Passage};
+use super::{NetOps, Passage, saved::to_json};
 use crate::{
     Error, ErrorKind, Result,
     id::{FacetId, FrameSeq, Millis, Role},
-    json::{Object, ObjectExt, Value},
+    json::Value,
     snapshot::{ArchiveReader, FrameSnapshot, Substitution, SubstitutionKind},
     veil::Facet,
 };
 
-crate::json::serialize_through_json!(CompressionBlock);
-
 /// A compressed range that stands in for frames; the originals stay reachable.
 #[non_exhaustive]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CompressionBlock {
     /// The id, unique in its history.
     pub id: Arc<str>,
@@ -23,26 +22,31 @@ pub struct CompressionBlock {
     pub to: FrameSeq,
     /// One for a block of frames, more for a block of blocks.
     pub level: u32,
-    /// The summary as a facet, which renders to `snapshot`.
-    pub facet: Arc<Facet>,
-    /// What stands for the frames.
-    pub snapshot: Arc<FrameSnapshot>,
-    /// The facets whose text it stands for.
-    pub source_facets: Vec<FacetId>,
-    /// The BLAKE3 hash of the original texts, each with its length before it, in hexadecimal.
-    pub content_hash: String,
     /// The tokens of the original frames, the sum over their chunks.
     pub original_tokens: u64,
     /// The tokens of the summary, as it is rendered.
     pub tokens: u64,
-    /// What the ops of the frames come to.
-    pub net_ops: NetOps,
+    /// The facets whose text it stands for.
+    pub source_facets: Vec<FacetId>,
+    /// The BLAKE3 hash of the original texts, each with its length before it, in hexadecimal.
+    pub content_hash: String,
     /// What wrote the summary.
     pub engine: String,
     /// When it was written.
     pub created_at: Millis,
+    /// The summary as a facet, which renders to `snapshot`.
+    #[serde(skip)]
+    pub facet: Arc<Facet>,
+    /// What stands for the frames.
+    #[serde(skip)]
+    pub snapshot: Arc<FrameSnapshot>,
+    /// What the ops of the frames come to.
+    #[serde(skip)]
+    pub net_ops: NetOps,
+    #[serde(skip)]
     pub(super) originals: Originals,
     /// The blocks that were in effect for its frames before.
+    #[serde(skip)]
     pub(super) inner: Vec<Arc<CompressionBlock>>,
 }
 
@@ -151,19 +155,7 @@ impl CompressionBlock {
 
     /// The block without its texts, for people and logs. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("id", &*self.id);
-        object.put("from", self.from.get());
-        object.put("to", self.to.get());
-        object.put("level", u64::from(self.level));
-        object.put("originalTokens", self.original_tokens);
-        object.put("tokens", self.tokens);
-        let facets = self.source_facets.iter().map(FacetId::as_str);
-        object.put("sourceFacets", facets.collect::<Value>());
-        object.put("contentHash", self.content_hash.as_str());
-        object.put("engine", self.engine.as_str());
-        object.put("createdAt", self.created_at.get());
-        object.into()
+        to_json(self)
     }
 }
 

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::CompressionTransform;
+use super::{CompressionTransform, saved::to_json};
 use crate::{
     Result,
-    json::{Fields, Object, ObjectExt, Value},
+    json::{self, Value},
     snapshot::FrameSnapshot,
     veil::Frame,
 };
@@ -12,7 +12,8 @@ use crate::{
 const MEMBER: &str = "compressionState";
 
 /// What is written beside a snapshot that a block stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CompressionState {
     /// The id of the block. Wire name `replacedBy`.
     pub replaced_by: Arc<str>,
@@ -20,13 +21,18 @@ pub struct CompressionState {
     pub original_tokens: u64,
 }
 
+/// The same as it is read: a frame that stands for itself names no block.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenState {
+    replaced_by: Option<Arc<str>>,
+    original_tokens: u64,
+}
+
 impl CompressionState {
     /// The wire form. O(frames).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("replacedBy", &*self.replaced_by);
-        object.put("originalTokens", self.original_tokens);
-        Value::Object(object)
+        to_json(self)
     }
 
     /// Loads the wire form. `None` where it names no block: the frame stands for itself. O(size).
@@ -35,11 +41,8 @@ impl CompressionState {
     /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a member has the wrong type, or
     /// `originalTokens` is missing.
     pub fn from_json(value: Value) -> Result<Option<Self>> {
-        let mut fields = Fields::of(value, "a compression state")?;
-        let replaced_by = fields.string("replacedBy")?;
-        let tokens = fields.u64("originalTokens")?;
-        let original_tokens = Fields::required(tokens, "originalTokens", "a token count")?;
-        Ok(replaced_by.map(|id| Self { replaced_by: id.into(), original_tokens }))
+        let WrittenState { replaced_by, original_tokens } = json::from_value(value)?;
+        Ok(replaced_by.map(|replaced_by| Self { replaced_by, original_tokens }))
     }
 
     /// What was written beside a snapshot; `None` where nothing was, or it names no block. O(size).

@@ -99,7 +99,8 @@ pub struct SealedPlan {
 }
 
 /// What the application of blocks changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Epoch {
     /// The number of the epoch, from one.
     pub number: u64,

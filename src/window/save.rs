@@ -9,12 +9,12 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     compress::{
-        CompressionOptions, CompressionTransform, Epoch,
+        CompressionOptions, CompressionTransform,
         saved::{expect_version, finish, flag, index, list, load, number, text, to_json},
     },
     hud::Hud,
     id::{FrameSeq, Millis},
-    json::{Fields, Object, ObjectExt, Value},
+    json::{self, Fields, Object, ObjectExt, Value},
     snapshot::FrameSnapshot,
     veil::History,
 };
@@ -45,7 +45,7 @@ impl ContextWindow {
         object.put("lookedAt", self.looked_at as u64);
         object.put_some("seen", self.seen.map(FrameSeq::get));
         object.put("epochs", self.epochs);
-        object.put_some("pending", self.pending.as_ref().map(epoch_to_json));
+        object.put_some("pending", self.pending.as_ref().map(to_json));
         object.into()
     }
 
@@ -119,7 +119,7 @@ impl ContextWindow {
         window.tokens_looked_at = looked_at.map(|step| step.tokens).sum();
         window.seen = fields.u64("seen")?.map(FrameSeq::new);
         window.epochs = number(&mut fields, "epochs")?;
-        window.pending = fields.nested("pending", epoch_from_json)?;
+        window.pending = fields.nested("pending", json::from_value)?;
         finish(fields)?;
         Ok(window)
     }
@@ -198,22 +198,4 @@ fn change_from_json(value: Value) -> Result<Change> {
     };
     finish(fields)?;
     Ok(change)
-}
-
-fn epoch_to_json(epoch: &Epoch) -> Value {
-    let mut object = Object::new();
-    object.put("number", epoch.number);
-    object.put("from", epoch.from.get());
-    object.put("blocks", epoch.blocks.iter().map(|id| &**id).collect::<Value>());
-    object.into()
-}
-
-fn epoch_from_json(value: Value) -> Result<Epoch> {
-    let mut fields = Fields::of(value, "an epoch")?;
-    let number_of = number(&mut fields, "number")?;
-    let from = FrameSeq::new(number(&mut fields, "from")?);
-    let blocks = Fields::required(fields.strings("blocks")?, "blocks", "a list")?;
-    finish(fields)?;
-    let blocks = blocks.into_iter().map(Arc::from).collect();
-    Ok(Epoch { number: number_of, from, blocks })
 }
