@@ -6,16 +6,16 @@ use std::{io::Write, path::Path, sync::Arc};
 
 use afterimage::{
     bill::Prices,
-    json::Object,
+    json::Value,
     replay::{AuditedName, LossAudit, NameFate},
     request::Recording,
 };
 
 use crate::{
+    answer::answer,
     args::{Branches, CountedBy, Input, Rendering, Tokenizer},
     failure::{Failure, Outcome},
     input,
-    json::object,
     lens::{Counting, Lens},
     output::Output,
     recorded,
@@ -45,16 +45,44 @@ pub(crate) fn run(args: &args::Audit) -> Outcome {
         LossAudit::of((&without.recording, &without.session), (&with.recording, &with.session))?;
     let rewritten = LossAudit::rewritten(&without.recording, &without.session)?;
     if args.json {
-        out.json(object! {
-            "without": without.json(rewritten),
-            "with": with.json(losses.rewritten),
-            "losses": losses.to_json(),
-        })?;
+        let (without, with) = (without.answer(rewritten), with.answer(losses.rewritten));
+        out.answer(&AuditAnswer { without, with, losses: losses.to_json() })?;
     } else {
         bill(&without, &with, [rewritten, losses.rewritten], &mut out)?;
         names(&losses, args.names, &mut out)?;
     }
     Ok(out.flush()?)
+}
+
+answer! {
+    /// What one recording lost against another.
+    pub(crate) struct AuditAnswer<'a> {
+        /// the first recording
+        without: AuditedRecording<'a>,
+        /// the second one
+        with: AuditedRecording<'a>,
+        /// of the names that the first session used: `used`, and of them `neverRead`, `kept`, `lost`,
+        /// `readAgain`; `requests` and `rewritten` of the second session; `names`
+        losses: Value,
+    }
+
+    /// A recording that was audited.
+    pub(crate) struct AuditedRecording<'a> {
+        /// its file
+        file: &'a str,
+        /// the session that is compared
+        session: &'a str,
+        /// what is reported of all its sessions, as in [sums of usage](#sums-of-usage)
+        usage: Value,
+        /// what that costs, as in a [bill](#bill)
+        price: Value,
+        /// how many requests paid again for what a cache had held
+        caches_lost: u64,
+        /// for how many tokens
+        tokens_lost: u64,
+        /// how many requests of the session begin otherwise than the one before
+        rewritten: u64,
+    }
 }
 
 /// A recording with what it reports.
@@ -104,17 +132,16 @@ impl<'p> Audited<'p> {
         Ok(read.ok_or_else(nothing)?)
     }
 
-    fn json(&self, rewritten: u64) -> Object {
-        let mut json = object! {
-            "file": self.name.as_str(),
-            "session": &*self.session,
-            "usage": self.reported.sums.total.to_json(),
-            "price": self.reported.bill.to_json(),
-            "cachesLost": self.broken.0,
-            "tokensLost": self.broken.1,
-        };
-        json.insert("rewritten".to_owned(), rewritten.into());
-        json
+    fn answer(&self, rewritten: u64) -> AuditedRecording<'_> {
+        AuditedRecording {
+            file: &self.name,
+            session: &self.session,
+            usage: self.reported.sums.total.to_json().into(),
+            price: self.reported.bill.to_json().into(),
+            caches_lost: self.broken.0,
+            tokens_lost: self.broken.1,
+            rewritten,
+        }
     }
 
     /// What it cost, as people read it.

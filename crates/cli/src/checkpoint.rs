@@ -4,7 +4,7 @@ pub(crate) mod args;
 mod diagnostic;
 mod draft;
 mod history;
-mod json;
+pub(crate) mod json;
 mod lint;
 mod prune;
 mod read;
@@ -16,14 +16,14 @@ use afterimage::{
         Checkpoint, CheckpointDelta, Diagnostic, DiffForm, DiffOptions, Occasion, RemovedText,
         Trigger, TriggerPolicy, compose, diff, invert, is_timestamp, preview, shrink, validate,
     },
-    json::{Object, Value},
     tokens,
 };
 
 use self::args::Command;
+use serde::Serialize;
+
 use crate::{
     failure::{Failure, Outcome, Stop},
-    json::{object, or_null},
     output::{self, Output, note},
     text::{counted, printable},
 };
@@ -51,10 +51,10 @@ fn now() -> String {
 }
 
 /// Prints Markdown, or an object that has it.
-fn print(common: args::Common, text: &str, object: impl FnOnce() -> Object) -> Outcome {
+fn print<A: Serialize>(common: args::Common, text: &str, answer: impl FnOnce() -> A) -> Outcome {
     let mut out = Output::new(common.coloring.color);
     if common.json {
-        out.json(object())?;
+        out.answer(&answer())?;
     } else {
         out.write_all(text.as_bytes())?;
     }
@@ -95,11 +95,8 @@ fn run_apply(args: &args::Apply) -> Outcome {
         let (result, left) = said.into_partial().map_err(|errors| file.refuse_all(&errors))?;
         print(args.common, result.text(), || {
             let left = left.iter().map(|error| Diagnostic::refused(error, file.delta.document()));
-            let mut object = json::checkpoint(&result);
-            object.extend(
-                object! { "left": left.map(|left| json::finding(&left)).collect::<Value>() },
-            );
-            object
+            let left = left.map(|left| json::finding(&left)).collect();
+            json::LenientAnswer { checkpoint: json::checkpoint(&result), left }
         })?;
         if left.is_empty() {
             return Ok(());
@@ -164,7 +161,7 @@ fn run_due(args: &args::Due) -> Outcome {
     };
     let mut out = Output::new(args.common.coloring.color);
     if args.common.json {
-        out.json(object! { "due": found.is_some(), "trigger": or_null(name) })?;
+        out.answer(&json::Due { due: found.is_some(), trigger: name })?;
     } else {
         writeln!(out, "{}: {sentence}", if found.is_some() { "due" } else { "not due" })?;
     }
@@ -179,9 +176,9 @@ fn run_validate(args: &args::Validate) -> Outcome {
     let differences = validate(&before, &file.delta, &after).map_err(|error| file.refuse(error))?;
     let mut out = Output::new(args.common.coloring.color);
     if args.common.json {
-        out.json(object! {
-            "valid": differences.is_empty(),
-            "differences": differences.iter().map(json::difference).collect::<Value>(),
+        out.answer(&json::Validated {
+            valid: differences.is_empty(),
+            differences: differences.iter().map(json::difference).collect(),
         })?;
     } else if differences.is_empty() {
         writeln!(out, "{}", valid(&before, &file.delta, &after))?;
@@ -232,12 +229,5 @@ fn run_shrink(args: &args::Shrink) -> Outcome {
         let text = gone_in_short(gone);
         note(&format!("{how}, {} (line {}): {text}", printable(&gone.section), gone.line));
     }
-    print(args.common, shrunk.checkpoint.text(), || {
-        let mut object = json::checkpoint(&shrunk.checkpoint);
-        object.extend(object! {
-            "tokens": shrunk.tokens as u64,
-            "gone": shrunk.gone.iter().map(json::gone).collect::<Value>(),
-        });
-        object
-    })
+    print(args.common, shrunk.checkpoint.text(), || json::shrunk(&shrunk))
 }

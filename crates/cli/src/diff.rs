@@ -10,22 +10,23 @@ use std::io::Write;
 use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
-    json::{Object, ObjectExt, Path, PathElement, Value, to_value},
+    id::FrameSeq,
+    json::{Path, PathElement, Value},
     request::{CacheBreak, ParameterChange, ReshapedContent, compare, reshaped},
     tokens::TokenCounter,
 };
 
 use self::{
     loaded::{LoadedContext, load_both},
-    unit::{Change, changes},
+    unit::{Change, MessageChange, changes},
 };
 use crate::{
+    answer::answer,
     failure::{Failure, Outcome},
-    json::{object, or_null},
-    labels::SessionLabels,
+    labels::{self, PlacedCall, SessionLabels},
     lens::{Counting, Lens},
     output::Output,
-    recorded,
+    recorded::{self, BreakAnswer},
 };
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
     let comparison = Comparison::of(&previous, &next, &*lens.counter, args.cache.rules())?;
     let mut out = Output::new(args.coloring.color);
     if args.json {
-        out.json(comparison.to_json())?;
+        out.answer(&comparison.answer())?;
     } else {
         page::print(&comparison, args.full, &mut out)?;
     }
@@ -153,13 +154,13 @@ impl<'c> Comparison<'c> {
     }
 
     /// A change, with the place in the source of the first frame of its message.
-    fn change_json(&self, change: &Change) -> Object {
-        let mut json = change.to_json();
-        if let Some((first, last)) = change.shown().frames {
-            json.put("frames", Value::from_iter([first.get(), last.get()]));
-            self.labels_of(change).of(first, None).put_place(&mut json);
+    fn change(&self, change: &Change) -> ChangeAnswer {
+        let frames = change.shown().frames;
+        ChangeAnswer {
+            change: change.answer(),
+            frames: frames.map(|(first, last)| [first, last]),
+            place: frames.map(|(first, _)| self.labels_of(change).of(first, None).place()),
         }
-        json
     }
 
     /// What is known of the frames of the message that a change shows.
@@ -170,56 +171,158 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    fn to_json(&self) -> Object {
-        let owner = |owner: Option<&Owner>| or_null(owner.map(Owner::to_json));
+    fn answer(&self) -> DiffAnswer<'_> {
         let divergence = self.place().map(|place| {
-            let Place { divergence, message, previous_owner, owner: now, tool } = place;
-            let label = |of: &LoadedContext, owner: Option<&Owner>| {
+            let Place { divergence, message, previous_owner, owner, tool } = place;
+            let source = |of: &LoadedContext, owner: Option<&Owner>| {
                 let label = owner.and_then(|owner| of.labels.of_owner(owner));
-                or_null(label.and_then(|label| to_value(&label.placed_call()).ok()))
+                label.map(|label| label.placed_call())
             };
-            object! {
-                "path": divergence.path.to_string(),
-                "message": or_null(message.map(|message| message as u64)),
-                "tool": or_null(tool),
-                "byte": or_null(divergence.offset.map(|offset| offset as u64)),
-                "token": self.report.unchanged,
-                "previousOwner": owner(previous_owner),
-                "owner": owner(now),
-                "previousSource": label(self.previous, previous_owner),
-                "source": label(self.next, now),
+            DivergenceAnswer {
+                path: divergence.path.to_string(),
+                message,
+                tool,
+                byte: divergence.offset,
+                token: self.report.unchanged,
+                previous_owner: previous_owner.map(Owner::to_json),
+                owner: owner.map(Owner::to_json),
+                previous_source: source(self.previous, previous_owner),
+                source: source(self.next, owner),
             }
         });
-        object! {
-            "previous": self.previous.to_json(),
-            "next": self.next.to_json(),
-            "form": self.next.exported.form().as_str(),
-            "same": self.says_same() && self.forms.is_empty(),
-            "divergence": or_null(divergence),
-            "tokens": object! {
-                "previous": self.previous_tokens,
-                "next": self.report.tokens,
-                "unchanged": self.report.unchanged,
-                "cached": self.report.cached,
-                "billedAgain": self.billed_again(),
+        let parameter = |change: &'_ ParameterChange| ParameterAnswer {
+            name: change.name.clone(),
+            previous: change.previous.clone(),
+            next: change.next.clone(),
+        };
+        let form = |content: &ReshapedContent| FormAnswer {
+            owner: content.owner.to_string(),
+            role: content.role.clone(),
+            change: content.change.as_str(),
+        };
+        DiffAnswer {
+            previous: self.previous.answer(),
+            next: self.next.answer(),
+            form: self.next.exported.form().as_str(),
+            same: self.says_same() && self.forms.is_empty(),
+            divergence,
+            tokens: DiffTokens {
+                previous: self.previous_tokens,
+                next: self.report.tokens,
+                unchanged: self.report.unchanged,
+                cached: self.report.cached,
+                billed_again: self.billed_again(),
             },
-            "changes": self.changes.iter().map(|change| self.change_json(change)).collect::<Value>(),
-            "parameters": self.parameters.iter().map(|change| {
-                Value::from(object! {
-                    "name": change.name.as_str(),
-                    "previous": or_null(change.previous.clone()),
-                    "next": or_null(change.next.clone()),
-                })
-            }).collect::<Value>(),
-            "breaks": to_value(&recorded::breaks(&self.breaks)).unwrap_or_default(),
-            "forms": self.forms.iter().map(|content| {
-                Value::from(object! {
-                    "owner": content.owner.as_str(),
-                    "role": or_null(content.role.as_deref()),
-                    "change": content.change.as_str(),
-                })
-            }).collect::<Value>(),
+            changes: self.changes.iter().map(|change| self.change(change)).collect(),
+            parameters: self.parameters.iter().map(parameter).collect(),
+            breaks: recorded::breaks(&self.breaks),
+            forms: self.forms.iter().map(form).collect(),
         }
+    }
+}
+
+answer! {
+    /// Two contexts, and what is between them.
+    pub(crate) struct DiffAnswer<'d> {
+        /// the first context
+        previous: ComparedContext<'d>,
+        /// the second one
+        next: ComparedContext<'d>,
+        /// `messages`, `openai`, `responses`, `anthropic` or `text`
+        form: &'static str,
+        /// whether neither says anything that the other does not, in the same form
+        same: bool,
+        /// where they first differ; null where the second begins with the whole of the first
+        divergence: Option<DivergenceAnswer<'d>>,
+        /// what they hold, and what a cache serves
+        tokens: DiffTokens,
+        /// the messages that are not the same, in order; of requests also the tools, with the role `tool
+        /// NAME`, and the `model`
+        changes: Vec<ChangeAnswer>,
+        /// of requests: the other parameters that differ
+        parameters: Vec<ParameterAnswer>,
+        /// of requests: what takes the cache from text that is the same; `tokens.cached` ends there
+        /// ([compression.md](compression.md))
+        breaks: Vec<BreakAnswer>,
+        /// what says the same in another form, before the first difference. Providers document both
+        /// shapes as one; a cache that counts them ends at the first that changed
+        forms: Vec<FormAnswer>,
+    }
+
+    /// A context that was compared.
+    pub(crate) struct ComparedContext<'d> {
+        /// its file
+        file: &'d str,
+        /// its session
+        session: Option<&'d str>,
+        /// where a request comes from, as in `requests --json`
+        provenance: Option<&'static str>,
+    }
+
+    /// Where two contexts first differ.
+    pub(crate) struct DivergenceAnswer<'d> {
+        /// a JSON pointer; a content that is a text counts as its only block
+        path: String,
+        /// the index of the message
+        message: Option<usize>,
+        /// the tool whose definition differs
+        tool: Option<&'d str>,
+        /// the first byte that differs in the string at the path; null where one of the two has none
+        byte: Option<usize>,
+        /// the tokens before it
+        token: u64,
+        /// who wrote that byte in the first context, as in a rendered context; of a role it is whoever
+        /// speaks. Null where there is nothing
+        previous_owner: Option<Value>,
+        /// the same in the second context
+        owner: Option<Value>,
+        /// where that stands in the source of the first; null where it is in no frame
+        previous_source: Option<PlacedCall>,
+        /// the same of the second
+        source: Option<PlacedCall>,
+    }
+
+    /// The tokens of two contexts.
+    pub(crate) struct DiffTokens {
+        /// of the whole first context
+        previous: u64,
+        /// of the whole second one
+        next: u64,
+        /// of the second before the first difference
+        unchanged: u64,
+        /// those of them that the cache serves
+        cached: u64,
+        /// what is not served of what follows the first difference; without one, of what is unchanged
+        billed_again: u64,
+    }
+
+    /// A message that is not the same.
+    pub(crate) struct ChangeAnswer {
+        ..change: MessageChange,
+        /// where the message is in frames: the first and the last
+        frames?: [FrameSeq; 2],
+        ..place: Option<labels::Place>,
+    }
+
+    /// A parameter that differs.
+    pub(crate) struct ParameterAnswer {
+        /// its name
+        name: String,
+        /// what it was; null where it was not set
+        previous: Option<Value>,
+        /// what it is; null where it is not set
+        next: Option<Value>,
+    }
+
+    /// Content whose form alone differs.
+    pub(crate) struct FormAnswer {
+        /// `system`, `tool:NAME` or `message:INDEX`
+        owner: String,
+        /// its role
+        role: Option<String>,
+        /// `text` (it was a list of blocks), `blocks` (it was a text), `marked`, `unmarked` or `remarked`
+        /// (marks for the cache)
+        change: &'static str,
     }
 }
 

@@ -6,7 +6,19 @@ use std::io::Write;
 
 use afterimage::transcript::TranscriptFormat;
 
-use crate::{failure::Outcome, json::object, output::Output, style};
+use crate::{answer::answer, failure::Outcome, output::Output, style};
+
+answer! {
+    /// A format that can be read.
+    pub(crate) struct FormatAnswer {
+        /// its name, for `--input-format`
+        name: &'static str,
+        /// what it is
+        description: &'static str,
+        /// by which signs it is recognised
+        recognised_by: &'static str,
+    }
+}
 
 pub(crate) fn run(args: &args::Formats) -> Outcome {
     let mut out = Output::new(args.coloring.color);
@@ -18,7 +30,7 @@ pub(crate) fn run(args: &args::Formats) -> Outcome {
         let (name, signs) = (format.name(), format.recognised_by());
         let description = format.description().trim_end_matches('.');
         if args.json {
-            out.json(object! { "name": name, "description": description, "recognisedBy": signs })?;
+            out.answer(&FormatAnswer { name, description, recognised_by: signs })?;
             continue;
         }
         writeln!(out, "{bold}{name:<width$}{bold:#}  {description}")?;

@@ -14,7 +14,7 @@ use afterimage::{
         ErrorKind, LoadReport, LoadedState, LostEvents, Replay, SessionName, SessionStatus,
         SkippedSnapshot, SnapshotInfo,
     },
-    json::{Object, Value},
+    json::Value,
     log::{EndProblem, LostEnd},
     session::bridge::{ReplayedTimeline, ReplayedVeil},
 };
@@ -25,8 +25,8 @@ use self::{
     place::{Access, Opened, is_nothing, no_session},
 };
 use crate::{
+    answer::answer,
     failure::{Failure, Outcome, Stop},
-    json::{object, or_null},
     output::{Json, Output},
     style,
     table::{Column, Table, plain},
@@ -82,11 +82,11 @@ fn ls(args: &Ls) -> Outcome {
         };
         let SessionStatus { last_sequence, snapshot, skipped_snapshot, .. } = status;
         if args.json {
-            out.json(object! {
-                "session": session.as_str(),
-                "lastSequence": last_sequence,
-                "snapshot": or_null(snapshot.as_ref().map(snapshot_json)),
-                "passedOver": or_null(skipped_snapshot.as_ref().map(passed_json)),
+            out.answer(&JournaledSession {
+                session: session.as_str(),
+                last_sequence,
+                snapshot: snapshot.as_ref().map(SnapshotAnswer::of),
+                passed_over: skipped_snapshot.as_ref().map(PassedOver::of),
             })?;
             continue;
         }
@@ -116,31 +116,21 @@ fn load(args: &OfSession) -> Outcome {
     let mut journal = Opened::open(&args.place, Access::Read)?;
     let session = SessionName::new(args.session.as_str())?;
     let kind = newest_kind(&mut journal, &session)?;
-    let (mut shown, report) = if kind.as_deref() == Some(FRAME) {
+    let (sequence, state, events, report) = if kind.as_deref() == Some(FRAME) {
         let LoadedState { state, sequence, report } = journal.load::<ReplayedVeil>(&session)?;
-        (
-            object! { "session": session.as_str(), "sequence": sequence, "state": state.to_json() },
-            report,
-        )
+        (sequence, Some(state.to_json()), None, report)
     } else if kind.as_deref() == Some(TURN) {
         let LoadedState { state, sequence, report } = journal.load::<ReplayedTimeline>(&session)?;
-        let state = state.state().to_json();
-        (object! { "session": session.as_str(), "sequence": sequence, "state": state }, report)
+        (sequence, Some(state.state().to_json()), None, report)
     } else {
         let LoadedState { state, sequence, report } = journal.load::<Anything>(&session)?;
-        let shown = object! {
-            "session": session.as_str(),
-            "sequence": sequence,
-            "state": or_null(state.snapshot),
-            "events": state.events,
-        };
-        (shown, report)
+        (sequence, state.snapshot, Some(state.events), report)
     };
     if args.json {
-        shown.insert("report".to_owned(), report_json(&report).into());
-        out.json(shown)?;
+        let (session, report) = (session.as_str(), LoadAnswer::of(&report));
+        out.answer(&LoadedSession { session, sequence, state, events, report })?;
     } else {
-        page(&mut out, &shown, &report)?;
+        page(&mut out, sequence, (state, events), &report)?;
     }
     Ok(out.flush()?)
 }
@@ -159,13 +149,16 @@ fn newest_kind(journal: &mut Opened, session: &SessionName) -> Outcome<Option<St
     }
 }
 
-fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
+fn page(
+    out: &mut Output,
+    sequence: u64,
+    (state, events): (Option<Value>, Option<Vec<Value>>),
+    report: &LoadReport,
+) -> Outcome {
     let heading = out.paint.style(style::HEADING);
     let mut line =
         |name: &str, text: &str| writeln!(out, "{heading}{name:<9}{heading:#} {}", printable(text));
-    if let Some(sequence) = shown.get("sequence").and_then(Value::as_u64) {
-        line("event", &grouped(sequence))?;
-    }
+    line("event", &grouped(sequence))?;
     let snapshot = report.snapshot.as_ref().map_or_else(
         || "none".to_owned(),
         |snapshot| {
@@ -182,8 +175,8 @@ fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
         line("not used", &passed.to_string())?;
     }
     line("replayed", &counted(report.events, "event"))?;
-    for name in ["state", "events"] {
-        let Some(value) = shown.get(name) else { continue };
+    let events = events.map(|events| ("events", Value::Array(events)));
+    for (name, value) in [("state", state.unwrap_or_default())].into_iter().chain(events) {
         writeln!(out, "{heading}{name}{heading:#}")?;
         match value.as_array() {
             Some(events) => {
@@ -191,7 +184,7 @@ fn page(out: &mut Output, shown: &Object, report: &LoadReport) -> Outcome {
                     writeln!(out, "{}", Json(event))?;
                 }
             }
-            None => writeln!(out, "{}", Json(value))?,
+            None => writeln!(out, "{}", Json(&value))?,
         }
     }
     Ok(())
@@ -219,9 +212,8 @@ fn snapshot(args: &OfSession) -> Outcome {
         }
     };
     if args.json {
-        let mut shown = object! { "session": session.as_str() };
-        shown.extend(snapshot_json(&info));
-        out.json(shown)?;
+        let (session, snapshot) = (session.as_str(), SnapshotAnswer::of(&info));
+        out.answer(&TakenSnapshot { session, snapshot })?;
     } else {
         let (after, bytes) = (grouped(info.after_sequence), grouped(info.stored_bytes));
         writeln!(out, "a snapshot after event {after}, {bytes} bytes")?;
@@ -258,11 +250,8 @@ fn accept_loss(args: &OfSession) -> Outcome {
         }
     };
     if args.json {
-        out.json(object! {
-            "session": session.as_str(),
-            "sequence": sequence,
-            "report": report_json(&report),
-        })?;
+        let (session, report) = (session.as_str(), LoadAnswer::of(&report));
+        out.answer(&AcceptedLoss { session, sequence, report })?;
     } else if report.lost.is_empty() {
         writeln!(out, "nothing is missing up to event {}", grouped(sequence))?;
     } else {
@@ -281,13 +270,12 @@ fn repair(args: &OfSession) -> Outcome {
     let accepted = journal.repair(&session)?;
     let last = journal.status(&session)?.last_sequence;
     if args.json {
-        out.json(object! {
-            "session": session.as_str(),
-            "accepted": or_null(accepted.as_ref().map(ToString::to_string)),
-            "lost": or_null(accepted.as_ref().and_then(|lost| lost_after(lost, last)).map(
-                |(first, last)| [first, last].into_iter().collect::<Value>(),
-            )),
-            "lastSequence": last,
+        let lost = accepted.as_ref().and_then(|lost| lost_after(lost, last));
+        out.answer(&RepairedSession {
+            session: session.as_str(),
+            accepted: accepted.as_ref().map(ToString::to_string),
+            lost: lost.map(Into::into),
+            last_sequence: last,
         })?;
     } else {
         let name = printable(session.as_str());
@@ -354,7 +342,7 @@ fn rm(args: &OfSession) -> Outcome {
     }
     let last = status.ok().map(|status| status.last_sequence);
     if args.json {
-        out.json(object! { "session": session.as_str(), "lastSequence": or_null(last) })?;
+        out.answer(&RemovedSession { session: session.as_str(), last_sequence: last })?;
     } else {
         let name = printable(session.as_str());
         let events = last.map_or_else(|| "its events".to_owned(), |last| counted(last, "event"));
@@ -372,37 +360,148 @@ fn listed(journal: &mut Opened, name: &str) -> Outcome<SessionName> {
     Ok(found.map_or_else(|| SessionName::new(name), Ok)?)
 }
 
-fn snapshot_json(info: &SnapshotInfo) -> Object {
-    object! {
-        "afterSequence": info.after_sequence,
-        "createdAt": info.created_at.get(),
-        "schema": u64::from(info.schema),
-        "storedBytes": info.stored_bytes,
+answer! {
+    /// A session that has events.
+    pub(crate) struct JournaledSession<'s> {
+        /// its name
+        session: &'s str,
+        /// the sequence of its newest event
+        last_sequence: u64,
+        /// its newest snapshot; null where there is none, or it does not say what it is
+        snapshot: Option<SnapshotAnswer>,
+        /// what is wrong with that snapshot, so that a load passes it over
+        passed_over: Option<PassedOver>,
+    }
+
+    /// A snapshot of a journal.
+    pub(crate) struct SnapshotAnswer {
+        /// the newest event that is in it
+        after_sequence: u64,
+        /// when it was taken, in milliseconds since the Unix epoch
+        created_at: Millis,
+        /// the version of its state
+        schema: u32,
+        /// the bytes that it takes
+        stored_bytes: u64,
+    }
+
+    /// A snapshot that is not used.
+    pub(crate) struct PassedOver {
+        /// the newest event that is in it
+        after_sequence: Option<u64>,
+        /// what is wrong with it
+        reason: String,
+    }
+
+    /// What a journal holds of a session.
+    pub(crate) struct LoadedSession<'s> {
+        /// its name
+        session: &'s str,
+        /// the newest event that is in what follows
+        sequence: u64,
+        /// of a session of frames the veil: `version`, `facets`, `tags` (those that content must not
+        /// forge), `lastFrame`; of one of turns the state of the world; of any other, and of one whose
+        /// events have all expired, the state of its newest snapshot as it is
+        state: Option<Value>,
+        /// not of a session of frames or turns: the events after that snapshot, each with `sequence` and
+        /// `event`
+        events?: Vec<Value>,
+        /// how it was loaded
+        report: LoadAnswer,
+    }
+
+    /// How a session was loaded.
+    pub(crate) struct LoadAnswer as "report-of-a-load" {
+        /// the snapshot that was used
+        snapshot: Option<SnapshotAnswer>,
+        /// those that were not
+        passed_over: Vec<PassedOver>,
+        /// how many events were replayed
+        events: u64,
+        /// their bytes
+        bytes: u64,
+        /// of `accept-loss`: the events that are accepted as lost
+        lost: Vec<LostAnswer>,
+        /// how often it was read anew
+        retries: u32,
+    }
+
+    /// Events that are lost.
+    pub(crate) struct LostAnswer {
+        /// the sequence of the first
+        first: u64,
+        /// the sequence of the last
+        last: u64,
+        /// what the state has against that event
+        refusal: Option<String>,
+    }
+
+    /// A snapshot that was taken.
+    pub(crate) struct TakenSnapshot<'s> {
+        /// the session
+        session: &'s str,
+        ..snapshot: SnapshotAnswer,
+    }
+
+    /// A session whose losses are accepted.
+    pub(crate) struct AcceptedLoss<'s> {
+        /// its name
+        session: &'s str,
+        /// the newest event that is in its state
+        sequence: u64,
+        /// how it was loaded, and what is lost
+        report: LoadAnswer,
+    }
+
+    /// A session that was repaired.
+    pub(crate) struct RepairedSession<'s> {
+        /// its name
+        session: &'s str,
+        /// what is accepted as lost, in a sentence
+        accepted: Option<String>,
+        /// the first and the last event whose changes no snapshot has
+        lost: Option<[u64; 2]>,
+        /// the event after which it goes on
+        last_sequence: u64,
+    }
+
+    /// A session that was removed.
+    pub(crate) struct RemovedSession<'s> {
+        /// its name
+        session: &'s str,
+        /// the sequence of its newest event; null where that could not be read
+        last_sequence: Option<u64>,
     }
 }
 
-fn passed_json(passed: &SkippedSnapshot) -> Object {
-    object! {
-        "afterSequence": or_null(passed.after_sequence),
-        "reason": passed.reason.to_string(),
+impl SnapshotAnswer {
+    fn of(info: &SnapshotInfo) -> Self {
+        let SnapshotInfo { after_sequence, created_at, schema, stored_bytes, .. } = *info;
+        Self { after_sequence, created_at, schema, stored_bytes }
     }
 }
 
-fn report_json(report: &LoadReport) -> Object {
-    let lost = |lost: &LostEvents| {
-        object! {
-            "first": lost.first,
-            "last": lost.last,
-            "refusal": or_null(lost.refusal.as_deref()),
+impl PassedOver {
+    fn of(passed: &SkippedSnapshot) -> Self {
+        Self { after_sequence: passed.after_sequence, reason: passed.reason.to_string() }
+    }
+}
+
+impl LoadAnswer {
+    fn of(report: &LoadReport) -> Self {
+        let lost = |lost: &LostEvents| LostAnswer {
+            first: lost.first,
+            last: lost.last,
+            refusal: lost.refusal.clone(),
+        };
+        Self {
+            snapshot: report.snapshot.as_ref().map(SnapshotAnswer::of),
+            passed_over: report.skipped_snapshots.iter().map(PassedOver::of).collect(),
+            events: report.events,
+            bytes: report.bytes,
+            lost: report.lost.iter().map(lost).collect(),
+            retries: report.retries,
         }
-    };
-    object! {
-        "snapshot": or_null(report.snapshot.as_ref().map(snapshot_json)),
-        "passedOver": report.skipped_snapshots.iter().map(passed_json).collect::<Value>(),
-        "events": report.events,
-        "bytes": report.bytes,
-        "lost": report.lost.iter().map(lost).collect::<Value>(),
-        "retries": u64::from(report.retries),
     }
 }
 

@@ -7,9 +7,9 @@ pub(crate) mod args;
 mod cache;
 mod index;
 mod listing;
-mod page;
+pub(crate) mod page;
 mod project;
-mod summary;
+pub(crate) mod summary;
 
 use std::{
     io::Write,
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         }
     } else if args.json {
         for session in &listed {
-            out.json(page::json(session))?;
+            out.answer(&page::answer(session))?;
         }
     } else {
         if !places.is_empty() {

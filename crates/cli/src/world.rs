@@ -1,11 +1,11 @@
 //! `afterimage world`: world state as deltas and snapshots, in a directory.
 
 pub(crate) mod args;
-mod change;
+pub(crate) mod change;
 mod journaled;
-mod keep;
+pub(crate) mod keep;
 mod line_ids;
-mod show;
+pub(crate) mod show;
 
 use std::{path::Path, sync::Arc, time::SystemTime};
 

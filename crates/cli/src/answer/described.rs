@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use afterimage::{
-    id::FrameSeq,
+    id::{FrameSeq, Millis},
     json::{Object, Value},
     steps::Touch,
     transcript::{AppliedEdit, Money, Usage},
@@ -81,7 +81,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    u64, u32, usize, i64, i128, FrameSeq => "integer";
+    Millis, u64, u32, usize, i64, i128, FrameSeq => "integer";
     f64 => "number";
     bool => "boolean";
     Touch, str, String, Arc<str>, Cow<'_, str> => "string";
@@ -153,4 +153,4 @@ macro_rules! lists {
     )+};
 }
 
-lists!(Vec<T>, [T]);
+lists!(Vec<T>, [T], [T; 2]);

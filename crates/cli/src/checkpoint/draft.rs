@@ -5,7 +5,6 @@ use std::io::Write;
 use afterimage::{
     ErrorKind,
     checkpoint::{self, DiffOptions, ShrunkCheckpoint},
-    json::Value,
     session::bridge::checkpoint::{Draft, DraftOptions},
     tokens::{self, TokenCounter},
 };
@@ -14,7 +13,6 @@ use super::{args, json, now, read};
 use crate::{
     failure::{Failure, Outcome},
     input,
-    json::object,
     output::{Output, note},
 };
 
@@ -57,7 +55,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
                 args.created.as_ref().map_or_else(DiffOptions::default, DiffOptions::created);
             let delta = super::between(&earlier.checkpoint, &now.checkpoint, &options)?;
             if args.common.json {
-                out.json(json::delta(&delta))?;
+                out.answer(&json::delta(&delta))?;
             } else {
                 out.write_all(delta.text().as_bytes())?;
             }
@@ -67,12 +65,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
             note(&format!("left out of {}: {}", gone.section, super::gone_in_short(gone)));
         }
         if args.common.json {
-            let mut object = json::checkpoint(&now.checkpoint);
-            object.extend(object! {
-                "tokens": now.tokens as u64,
-                "gone": now.gone.iter().map(json::gone).collect::<Value>(),
-            });
-            out.json(object)?;
+            out.answer(&json::shrunk(&now))?;
         } else {
             out.write_all(now.checkpoint.text().as_bytes())?;
         }

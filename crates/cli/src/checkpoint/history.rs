@@ -5,15 +5,11 @@ use std::{
     io::Write,
 };
 
-use afterimage::{
-    checkpoint::{History, Problem},
-    json::Value,
-};
+use afterimage::checkpoint::{History, Problem};
 
 use super::{args, json, read};
 use crate::{
     failure::Outcome,
-    json::{object, or_null},
     output::{Output, note},
     style,
     table::{Column, Table, plain},
@@ -32,14 +28,14 @@ pub(super) fn run(args: &args::History) -> Outcome {
             }
         })?;
         if args.common.json {
-            out.json(json::checkpoint(&rebuilt))?;
+            out.answer(&json::checkpoint(&rebuilt))?;
         } else {
             out.write_all(rebuilt.text().as_bytes())?;
         }
         return Ok(out.flush()?);
     }
     if args.common.json {
-        out.json(all(&history, &special))?;
+        out.answer(&all(&history, &special))?;
     } else {
         page(&history, &mut out)?;
         notes(special.iter().chain(history.problems()));
@@ -58,26 +54,28 @@ fn stored(history: &History) -> HashMap<&str, (&str, Option<&str>)> {
     stored
 }
 
-fn all(history: &History, special: &[Problem]) -> afterimage::json::Object {
+fn all(history: &History, special: &[Problem]) -> json::HistoryAnswer {
     let stored = stored(history);
-    let checkpoints = history.order().iter().map(|id| {
+    let owned = |text: &str| text.to_owned();
+    let checkpoint = |id: &String| {
         let found = stored.get(id.as_str());
-        let (file, created) = (found.map(|found| found.0), found.and_then(|found| found.1));
-        object! { "checkpoint": id.as_str(), "file": or_null(file), "created": or_null(created) }
-    });
-    let absorbed: HashSet<&str> = history.absorbed().into_iter().collect();
-    let deltas = history.deltas().iter().map(|(name, delta)| {
-        object! {
-            "file": name.as_str(),
-            "from": or_null(delta.from()),
-            "to": or_null(delta.to()),
-            "absorbed": absorbed.contains(name.as_str()),
+        json::StoredCheckpoint {
+            checkpoint: id.clone(),
+            file: found.map(|found| owned(found.0)),
+            created: found.and_then(|found| found.1).map(owned),
         }
+    };
+    let absorbed: HashSet<&str> = history.absorbed().into_iter().collect();
+    let deltas = history.deltas().iter().map(|(name, delta)| json::StoredDelta {
+        file: name.clone(),
+        from: delta.from().map(owned),
+        to: delta.to().map(owned),
+        absorbed: absorbed.contains(name.as_str()),
     });
-    object! {
-        "checkpoints": checkpoints.collect::<Value>(),
-        "deltas": deltas.collect::<Value>(),
-        "problems": special.iter().chain(history.problems()).map(json::problem).collect::<Value>(),
+    json::HistoryAnswer {
+        checkpoints: history.order().iter().map(checkpoint).collect(),
+        deltas: deltas.collect(),
+        problems: special.iter().chain(history.problems()).map(json::problem).collect(),
     }
 }
 

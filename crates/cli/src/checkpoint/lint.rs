@@ -2,12 +2,8 @@
 
 use std::io::Write;
 
-use afterimage::{
-    checkpoint::{
-        Checkpoint, CheckpointDelta, Diagnostic, DocumentKind, Effect, Preview, Severity, lint,
-        preview,
-    },
-    json::Value,
+use afterimage::checkpoint::{
+    Checkpoint, CheckpointDelta, Diagnostic, DocumentKind, Effect, Preview, Severity, lint, preview,
 };
 
 use super::{
@@ -16,7 +12,6 @@ use super::{
 };
 use crate::{
     failure::{Failure, Outcome, Stop},
-    json::object,
     output::Output,
     text::{counted, printable},
 };
@@ -67,20 +62,15 @@ pub(super) fn run(args: &args::Lint) -> Outcome {
             DocumentKind::Delta => "delta",
         };
         if args.json {
-            let mut object = object! {
-                "file": path.display().to_string(),
-                "kind": name,
-                "errors": errors,
-                "warnings": warnings,
-                "findings": found.iter().map(json::finding).collect::<Value>(),
-            };
-            if let Some(said) = &said {
-                object.extend(object! {
-                    "applies": said.refusals().is_empty(),
-                    "effects": said.effects().iter().map(json::effect).collect::<Value>(),
-                });
-            }
-            out.json(object)?;
+            out.answer(&json::Linted {
+                file: path.display().to_string(),
+                kind: name,
+                errors,
+                warnings,
+                findings: found.iter().map(json::finding).collect(),
+                applies: said.as_ref().map(|said| said.refusals().is_empty()),
+                effects: said.as_ref().map(json::effects),
+            })?;
             continue;
         }
         let columns = out.width;

@@ -2,15 +2,11 @@
 
 use std::{fs, io::Write};
 
-use afterimage::{
-    checkpoint::{History, Problem, ProblemKind},
-    json::Value,
-};
+use afterimage::checkpoint::{History, Problem, ProblemKind};
 
-use super::{args, history::notes, read};
+use super::{args, history::notes, json::Pruned, read};
 use crate::{
     failure::{Failure, Outcome},
-    json::object,
     output::Output,
     text::{counted, printable},
 };
@@ -39,11 +35,8 @@ pub(super) fn run(args: &args::Prune) -> Outcome {
     }
     let mut out = Output::new(args.common.coloring.color);
     if args.common.json {
-        out.json(object! {
-            "absorbed": absorbed.iter().map(String::as_str).collect::<Value>(),
-            "lost": lost.iter().map(|id| id.as_str()).collect::<Value>(),
-            "removed": args.remove,
-        })?;
+        let lost = lost.into_iter().cloned().collect();
+        out.answer(&Pruned { absorbed, lost, removed: args.remove })?;
         return Ok(out.flush()?);
     }
     for name in &absorbed {

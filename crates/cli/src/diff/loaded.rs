@@ -9,7 +9,7 @@ use afterimage::{
     export::{ExportedRequest, Form},
     hud::RenderRequest,
     id::Millis,
-    json::{self, Object, Value},
+    json::{self, Value},
     request::{Recording, Request},
     transcript::{Holds, TranscriptFormat},
     veil::History,
@@ -17,13 +17,12 @@ use afterimage::{
 };
 use indexmap::IndexMap;
 
-use super::args::Diff;
+use super::{ComparedContext, args::Diff};
 use crate::{
     args::Input,
     failure::{Failure, Outcome, Stop},
     fitting::histories,
     input::{self, Source},
-    json::{object, or_null},
     labels::{RecordingLabels, SessionLabels},
     lens::{Counting, Lens, Lenses, uncounted},
     output::note,
@@ -70,15 +69,11 @@ impl LoadedContext {
         last.into_iter().map(request).collect()
     }
 
-    pub(super) fn to_json(&self) -> Object {
+    pub(super) fn answer(&self) -> ComparedContext<'_> {
         let of_request = self.request.as_ref().map(|request| request.provenance().as_str());
         // What is said of a context is that it was worked out.
         let provenance = of_request.or(self.note.as_ref().map(|_| "reconstructed"));
-        object! {
-            "file": self.name.as_str(),
-            "session": or_null(self.session.as_deref()),
-            "provenance": or_null(provenance),
-        }
+        ComparedContext { file: &self.name, session: self.session.as_deref(), provenance }
     }
 }
 

@@ -4,11 +4,11 @@ use afterimage::{
     export::{ExportedRequest, OwnedJson, OwnedText},
     hud::Owner,
     id::{FrameSeq, Role},
-    json::{self, Object, Value},
+    json::{self, Value},
 };
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
-use crate::json::{object, or_null};
+use crate::answer::answer;
 
 /// A message as people read it.
 #[derive(Clone, Debug)]
@@ -66,33 +66,52 @@ impl Change {
         }
     }
 
-    pub(super) fn to_json(&self) -> Object {
-        let index = |unit: &Unit| or_null(unit.index.map(|index| index as u64));
-        match self {
-            Self::Removed(unit) => object! {
-                "change": "removed",
-                "previousMessage": index(unit),
-                "previousRole": unit.role.as_str(),
-                "previousText": unit.text.as_str(),
-            },
-            Self::Added(unit) => object! {
-                "change": "added",
-                "message": index(unit),
-                "role": unit.role.as_str(),
-                "text": unit.text.as_str(),
-            },
-            Self::Replaced(was, is) => object! {
-                "change": "replaced",
-                "previousMessage": index(was),
-                "message": index(is),
-                "previousRole": was.role.as_str(),
-                "role": is.role.as_str(),
-                "diff": TextDiff::from_lines(was.text.as_str(), is.text.as_str())
-                    .unified_diff()
-                    .missing_newline_hint(false)
-                    .to_string(),
-            },
+    pub(super) fn answer(&self) -> MessageChange {
+        let (name, was, is) = match self {
+            Self::Removed(unit) => ("removed", Some(unit), None),
+            Self::Added(unit) => ("added", None, Some(unit)),
+            Self::Replaced(was, is) => ("replaced", Some(was), Some(is)),
+        };
+        let text = |unit: Option<&Unit>| unit.map(|unit| unit.text.clone());
+        let (previous_text, text, diff) = match was.zip(is) {
+            None => (text(was), text(is), None),
+            Some((was, is)) => {
+                let diff = TextDiff::from_lines(was.text.as_str(), is.text.as_str());
+                (None, None, Some(diff.unified_diff().missing_newline_hint(false).to_string()))
+            }
+        };
+        MessageChange {
+            change: name,
+            previous_message: was.map(|unit| unit.index),
+            message: is.map(|unit| unit.index),
+            previous_role: was.map(|unit| unit.role.clone()),
+            role: is.map(|unit| unit.role.clone()),
+            previous_text,
+            text,
+            diff,
         }
+    }
+}
+
+answer! {
+    /// What changed of a message.
+    pub(crate) struct MessageChange {
+        /// `removed`, `added` or `replaced`
+        change: &'static str,
+        /// the index in the first context; null of a system prompt that stands apart
+        previous_message?: Option<usize>,
+        /// the index in the second one
+        message?: Option<usize>,
+        /// its role in the first context
+        previous_role?: String,
+        /// its role in the second one
+        role?: String,
+        /// what is gone
+        previous_text?: String,
+        /// what is new
+        text?: String,
+        /// of a message that is replaced, a unified diff of what both say
+        diff?: String,
     }
 }
 

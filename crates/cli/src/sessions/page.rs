@@ -2,17 +2,17 @@
 
 use std::io::Write;
 
-use afterimage::{
-    json::{Object, ObjectExt, Value},
-    transcript::Currency,
-};
+use afterimage::transcript::{Currency, Money, Usage};
 use anstyle::Style;
 
-use super::{listing::Listed, summary::Summary};
+use super::{
+    listing::Listed,
+    summary::{CopiedSum, FirstMessage, ModelUsage, Summary},
+};
 use crate::{
+    answer::answer,
     failure::Outcome,
     input::Place,
-    json::or_null,
     moment::minute,
     output::Output,
     style,
@@ -112,23 +112,80 @@ fn cost(summary: &Summary) -> String {
     }
 }
 
-/// A session as an object.
-pub(super) fn json(session: &Listed) -> Object {
-    let mut json = Object::new();
-    json.put("path", session.path.display().to_string());
-    json.put("indexed", session.summary.is_some());
-    json.put("size", session.stamp.size);
-    json.put("modified", or_null(when::rfc3339(session.stamp.modified_millis())));
-    let known = session.summary.clone().unwrap_or_default();
-    let mut members = known.to_json();
-    for (key, at) in [("started", known.started), ("ended", known.ended)] {
-        members.put(key, or_null(at.and_then(when::rfc3339)));
+/// What is known of a session.
+pub(super) fn answer(session: &Listed) -> SessionRow<'_> {
+    let known = session.summary.as_ref();
+    let time = |at: Option<i64>| at.and_then(when::rfc3339);
+    SessionRow {
+        path: session.path.display().to_string(),
+        indexed: known.is_some(),
+        size: session.stamp.size,
+        modified: when::rfc3339(session.stamp.modified_millis()),
+        format: known.map(|known| known.format.as_str()),
+        session: known.and_then(|known| known.session.as_deref()),
+        sessions: known.map(|known| known.sessions),
+        project: known.and_then(|known| known.project.as_deref()),
+        first: known.and_then(|known| known.first.as_ref()),
+        started: known.and_then(|known| time(known.started)),
+        ended: known.and_then(|known| time(known.ended)),
+        requests: known.map(|known| known.requests),
+        models: known.map(|known| &*known.models),
+        copied: known.map(|known| &*known.copied),
+        usage_partial: known.map(|known| known.is_usage_partial),
+        counted_tokens: known.and_then(|known| known.counted),
+        cost: known.and_then(|known| known.cost),
+        cost_partial: known.map(|known| known.is_cost_partial),
+        prices_of: known.map(|known| known.prices_of.as_str()),
+        reported: known.map(Summary::reported),
+        usage: known.and_then(Summary::usage),
     }
-    members.put("reported", known.reported());
-    members.put("usage", or_null(known.usage().map(|usage| usage.to_json())));
-    for (key, value) in members {
-        let value = if session.summary.is_some() { value } else { Value::Null };
-        json.put(&key, value);
+}
+
+answer! {
+    /// A file with sessions. Without an entry in the index all from `format` on is null.
+    pub(crate) struct SessionRow<'s> {
+        /// the file, or the folder that is a recording or an archive
+        path: String,
+        /// whether the rest is known
+        indexed: bool,
+        /// its bytes, as in the index
+        size: u64,
+        /// when it was last changed, in RFC 3339
+        modified: Option<String>,
+        /// the format, as `afterimage formats` names it
+        format: Option<&'s str>,
+        /// the name of the first session of the file
+        session: Option<&'s str>,
+        /// how many sessions the file holds
+        sessions: Option<u64>,
+        /// the folder that the session says it worked in
+        project: Option<&'s str>,
+        /// the first message of the user that no program put there
+        first: Option<&'s FirstMessage>,
+        /// when the first record was written, in RFC 3339
+        started: Option<String>,
+        /// when the last one was
+        ended: Option<String>,
+        /// the requests to a model, copies of other sessions' aside
+        requests: Option<u64>,
+        /// the reported usage by model
+        models: Option<&'s [ModelUsage]>,
+        /// what copies of other sessions' answers report, which is in no other member
+        copied: Option<&'s [CopiedSum]>,
+        /// whether an answered request reports no input or no output, or a figure that cannot be read
+        usage_partial: Option<bool>,
+        /// where no usage was reported: the tokens of all requests as they are counted here
+        counted_tokens: Option<u64>,
+        /// what the answers with a price cost; null where none has one
+        cost: Option<Money>,
+        /// whether some of them have none
+        cost_partial: Option<bool>,
+        /// the table of prices: its date, and of one that `--prices` names the first 16 digits of its
+        /// SHA-256 behind it; a file in the index that was priced by another one is read again
+        prices_of: Option<&'s str>,
+        /// the answers whose usage was reported; among these may be one to which no request is listed
+        reported: Option<u64>,
+        /// the sum of the reported usage
+        usage: Option<Usage>,
     }
-    json
 }

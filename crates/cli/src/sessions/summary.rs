@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::when::written;
 use crate::{
-    copies::Copies, failure::Outcome, input::Source, lens::Lens, text::first_words,
+    answer::answer, copies::Copies, failure::Outcome, input::Source, lens::Lens, text::first_words,
     usage::PriceTable,
 };
 
@@ -38,6 +38,9 @@ pub(super) struct Summary {
     pub(super) project: Option<String>,
     /// The first message of the user.
     pub(super) first: Option<FirstMessage>,
+    /// Whether a program says it in the user's place.
+    #[serde(skip)]
+    is_first_of_program: bool,
     /// When the first and the last record were written, in milliseconds since the epoch.
     pub(super) started: Option<i64>,
     pub(super) ended: Option<i64>,
@@ -67,32 +70,39 @@ pub(super) struct Summary {
     pub(super) prices_of: String,
 }
 
-/// The usage of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ModelUsage {
-    pub(super) model: Option<String>,
-    /// The requests whose usage was reported.
-    pub(super) requests: u64,
-    pub(super) usage: Usage,
-}
+answer! {
+    /// The usage of one model.
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    pub(crate) struct ModelUsage {
+        /// the model, where the source names it
+        model: Option<String>,
+        /// the requests whose usage was reported
+        requests: u64,
+        /// the sum of it
+        usage: Usage,
+    }
 
-/// What was copied from one session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct CopiedSum {
-    pub(super) from: Option<String>,
-    pub(super) requests: u64,
-    pub(super) usage: Usage,
-}
+    /// What was copied from one session.
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    pub(crate) struct CopiedSum {
+        /// the session where it counts
+        from: Option<String>,
+        /// how many answers are copies
+        requests: u64,
+        /// what they report
+        usage: Usage,
+    }
 
-/// Where the user's first words stand.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct FirstMessage {
-    line: Option<u64>,
-    uuid: Option<String>,
-    pub(super) text: String,
-    /// Whether a program says it in the user's place.
-    #[serde(skip)]
-    of_program: bool,
+    /// The user's first words.
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    pub(crate) struct FirstMessage {
+        /// their line in the file
+        line: Option<u64>,
+        /// the id of their record
+        uuid: Option<String>,
+        /// the words
+        text: String,
+    }
 }
 
 impl Summary {
@@ -154,7 +164,7 @@ impl Summary {
 
     /// Takes what the user says first, be it nothing but what a program puts before it.
     fn note_words(&mut self, frame: &Frame) {
-        if self.first.as_ref().is_some_and(|first| !first.of_program) {
+        if self.first.is_some() && !self.is_first_of_program {
             return;
         }
         let words = words_in(frame);
@@ -162,9 +172,10 @@ impl Summary {
         let is_new = self.first.is_none() && frame.source == Speaker::User;
         let text = words.or_else(|| is_new.then(said).flatten().map(|facet| &*facet.content));
         let Some(text) = text.map(|text| first_words(text, FIRST_WORDS)) else { return };
-        let (line, of_program) = (frame.imported.as_ref().map(|of| of.line), words.is_none());
+        let line = frame.imported.as_ref().map(|of| of.line);
+        self.is_first_of_program = words.is_none();
         let uuid = frame.uuid.as_deref().map(str::to_owned);
-        self.first = Some(FirstMessage { line, uuid, text, of_program });
+        self.first = Some(FirstMessage { line, uuid, text });
     }
 
     fn price(&mut self, bill: &Bill<'_>) {

@@ -8,8 +8,7 @@ use std::{
 };
 
 use afterimage::{
-    Error,
-    json::{self, Value},
+    Error, json,
     log::DiskFiles,
     timeline::{
         Data, Event, PushReport, Timeline, TimelineConfig, TurnRecord,
@@ -19,8 +18,8 @@ use afterimage::{
 
 use super::{MendedEscapes, args::Target, close, folder_name, now, open, options, read_json};
 use crate::{
+    answer::answer,
     failure::{Failure, Outcome, Stop},
-    json::object,
     output::{Output, note},
 };
 
@@ -55,7 +54,7 @@ pub(super) fn init(
     close(session)?;
     if target.json {
         let directory = target.directory.display().to_string();
-        return out.json(object! { "sessionId": id, "directory": directory });
+        return out.answer(&CreatedWorld { session_id: id, directory, at: None });
     }
     Ok(writeln!(out, "session {id:?} in {}", target.directory.display())?)
 }
@@ -108,7 +107,7 @@ fn say_durable(
 ) -> Outcome {
     while said.next <= session.durable_turn() {
         if json {
-            out.json(object! { "turnId": said.next })?;
+            out.answer(&DurableTurn { turn_id: said.next })?;
         } else {
             writeln!(out, "turn {}", said.next)?;
         }
@@ -247,7 +246,7 @@ fn said(
     close(session)?;
     let (turn, deltas) = (pushed.record.turn_id, pushed.record.deltas.len() as u64);
     if json {
-        return out.json(object! { "turnId": turn, "deltas": deltas });
+        return out.answer(&ReversedTurn { turn_id: turn, deltas });
     }
     Ok(writeln!(out, "turn {turn} {what}: {}", crate::text::counted(deltas, "delta"))?)
 }
@@ -271,8 +270,34 @@ pub(super) fn branch(
     let branch = session.branch(at, new, &options)?;
     close(branch)?;
     if target.json {
-        let directory = Value::from(new.display().to_string());
-        return out.json(object! { "sessionId": id, "directory": directory, "at": at });
+        let directory = new.display().to_string();
+        return out.answer(&CreatedWorld { session_id: id, directory, at: Some(at) });
     }
     Ok(writeln!(out, "session {id:?} in {}, with the past up to turn {at}", new.display())?)
+}
+
+answer! {
+    /// A world that was begun, or branched off.
+    pub(crate) struct CreatedWorld {
+        /// the id of its session
+        session_id: String,
+        /// where it is
+        directory: String,
+        /// of a branch: the last turn that both share
+        at?: u64,
+    }
+
+    /// A turn that is durable.
+    pub(crate) struct DurableTurn {
+        /// its number
+        turn_id: u64,
+    }
+
+    /// A turn that undoes others, or does them again.
+    pub(crate) struct ReversedTurn {
+        /// its number
+        turn_id: u64,
+        /// how many deltas it has
+        deltas: u64,
+    }
 }

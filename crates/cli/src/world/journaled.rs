@@ -13,7 +13,7 @@ use afterimage::{
 use super::{
     MendedEscapes,
     args::{InJournal, Target},
-    change::{Lines, odd, turn},
+    change::{DurableTurn, Lines, odd, turn},
     line_ids::{LineDigest, LineIds},
     now, show,
 };
@@ -23,7 +23,6 @@ use crate::{
         args::Place,
         place::{Access, Opened, is_nothing, no_session},
     },
-    json::object,
     output::{Output, note},
     text::{counted, printable},
 };
@@ -314,7 +313,7 @@ impl Journaled {
                 }
             };
             if target.json {
-                out.json(object! { "turnId": turn })?;
+                out.answer(&DurableTurn { turn_id: turn })?;
             } else {
                 writeln!(out, "turn {turn}")?;
             }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use afterimage::{
-    json::{Object, Value},
+    json::Value,
     log::DiskFiles,
     timeline::{
         Data, Difference, Drift, ErrorKind, SnapshotReason, Timeline,
@@ -13,8 +13,9 @@ use afterimage::{
 
 use super::{Reading, args::Target, close, now, open, options};
 use crate::{
+    answer::answer,
     failure::{Outcome, Stop},
-    json::{object, or_null},
+    json::object,
     output::Output,
     text::{counted, grouped, printable},
 };
@@ -26,7 +27,8 @@ pub(super) fn snapshot(target: &Target, reason: SnapshotReason, out: &mut Output
     close(session)?;
     if target.json {
         let id = format!("snapshot-{turn}");
-        return out.json(object! { "snapshotId": id, "turnId": turn, "reason": reason.as_str() });
+        let reason = reason.as_str();
+        return out.answer(&WrittenSnapshot { snapshot_id: id, turn_id: turn, reason });
     }
     Ok(writeln!(out, "snapshot of turn {turn}, {reason}")?)
 }
@@ -152,7 +154,7 @@ pub(super) fn prune(target: &Target, dry_run: bool, out: &mut Output) -> Outcome
         pruned
     };
     if target.json {
-        return out.json(pruned_json(&pruned, dry_run));
+        return out.answer(&pruned_answer(&pruned, dry_run));
     }
     let verb = if dry_run { "would remove" } else { "removed" };
     let plan = &pruned.plan;
@@ -175,16 +177,67 @@ pub(super) fn prune(target: &Target, dry_run: bool, out: &mut Output) -> Outcome
     Ok(())
 }
 
-fn pruned_json(pruned: &PruneReport, dry_run: bool) -> Object {
-    let turns = |turns: &[u64]| turns.iter().copied().collect::<Value>();
+fn pruned_answer(pruned: &PruneReport, dry_run: bool) -> PrunedTurns<'_> {
     let leftovers = pruned.leftovers.iter().map(|path| path.display().to_string());
-    object! {
-        "dryRun": dry_run,
-        "keep": turns(&pruned.plan.keep),
-        "remove": turns(&pruned.plan.remove),
-        "rewrite": turns(&pruned.plan.rewrite),
-        "leftovers": leftovers.collect::<Value>(),
-        "over": pruned.plan.over.iter().map(String::as_str).collect::<Value>(),
+    PrunedTurns {
+        dry_run,
+        keep: &pruned.plan.keep,
+        remove: &pruned.plan.remove,
+        rewrite: &pruned.plan.rewrite,
+        leftovers: leftovers.collect(),
+        over: &pruned.plan.over,
+    }
+}
+
+answer! {
+    /// A snapshot that was written.
+    pub(crate) struct WrittenSnapshot {
+        /// its id
+        snapshot_id: String,
+        /// the turn after which it is
+        turn_id: u64,
+        /// why it was written
+        reason: &'static str,
+    }
+
+    /// Snapshots that are pruned.
+    pub(crate) struct PrunedTurns<'p> {
+        /// whether nothing was changed
+        dry_run: bool,
+        /// the turns whose snapshots stay
+        keep: &'p [u64],
+        /// those whose snapshots go
+        remove: &'p [u64],
+        /// those whose snapshots are written anew, since what they build on goes
+        rewrite: &'p [u64],
+        /// files that a run before left behind, and that go
+        leftovers: Vec<String>,
+        /// what is over a limit all the same
+        over: &'p [String],
+    }
+
+    /// What a world holds.
+    pub(crate) struct WorldStats<'w> {
+        /// the id of its session
+        session_id: &'w str,
+        /// how many turns it has
+        turns: u64,
+        /// how many deltas they have
+        deltas: u64,
+        /// how many snapshots there are
+        snapshots: u64,
+        /// how many of them are compressed
+        compressed_snapshots: u64,
+        /// the bytes of its state
+        state_bytes: u64,
+        /// the bytes of the files of turns; null of a journal
+        turn_bytes: Option<u64>,
+        /// the bytes of the files of snapshots; null of a journal
+        snapshot_bytes: Option<u64>,
+        /// the bytes of the indexes; null of a journal
+        index_bytes: Option<u64>,
+        /// for each target of deltas their `count` and the `turnRange`
+        by_target: Value,
     }
 }
 
@@ -222,17 +275,17 @@ pub(super) fn stats(target: &Target, out: &mut Output) -> Outcome {
             let range: Value = [from, to].into_iter().collect();
             (target, Value::Object(object! { "count": count, "turnRange": range }))
         });
-        return out.json(object! {
-            "sessionId": timeline.session_id(),
-            "turns": timeline.last_turn(),
-            "deltas": deltas,
-            "snapshots": count,
-            "compressedSnapshots": compressed,
-            "stateBytes": state,
-            "turnBytes": or_null(bytes.map(|bytes| bytes[0])),
-            "snapshotBytes": or_null(bytes.map(|bytes| bytes[1])),
-            "indexBytes": or_null(bytes.map(|bytes| bytes[2])),
-            "byTarget": Value::Object(of_target.collect()),
+        return out.answer(&WorldStats {
+            session_id: timeline.session_id(),
+            turns: timeline.last_turn(),
+            deltas,
+            snapshots: count,
+            compressed_snapshots: compressed,
+            state_bytes: state,
+            turn_bytes: bytes.map(|bytes| bytes[0]),
+            snapshot_bytes: bytes.map(|bytes| bytes[1]),
+            index_bytes: bytes.map(|bytes| bytes[2]),
+            by_target: Value::Object(of_target.collect()),
         });
     }
     writeln!(out, "session {:?}", timeline.session_id())?;

@@ -9,8 +9,8 @@ use afterimage::{
 
 use super::{Reading, args::Target, pointer};
 use crate::{
+    answer::answer,
     failure::{Failure, Outcome},
-    json::{object, or_null},
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -133,15 +133,16 @@ pub(super) fn blame(target: &Target, path: &str, turn: Option<u64>, out: &mut Ou
     let value = timeline.state_at(turn)?.at(path.elements()).cloned();
     let blame = timeline.blame(&path, turn)?;
     if target.json {
-        return out.json(object! {
-            "path": path.to_string(),
-            "value": or_null(value.as_ref()),
-            "turnId": blame.as_ref().map_or(0, |blame| blame.turn_id),
-            "actor": or_null(blame.as_ref().map(|blame| blame.actor.as_str())),
-            "cause": or_null(blame.as_ref().map(|blame| blame.delta.cause.as_str())),
-            "eventId": or_null(blame.as_ref().map(|blame| blame.delta.event_id.as_str())),
-            "delta": or_null(blame.as_ref().map(|blame| blame.delta.to_json())),
-            "event": or_null(blame.as_ref().and_then(|blame| Some(blame.event.as_ref()?.to_json()))),
+        let blame = blame.as_ref();
+        return out.answer(&Blamed {
+            path: path.to_string(),
+            value: value.as_ref().map(Data::to_json),
+            turn_id: blame.map_or(0, |blame| blame.turn_id),
+            actor: blame.map(|blame| blame.actor.as_str()),
+            cause: blame.map(|blame| blame.delta.cause.as_str()),
+            event_id: blame.map(|blame| blame.delta.event_id.as_str()),
+            delta: blame.map(|blame| blame.delta.to_json().into()),
+            event: blame.and_then(|blame| Some(blame.event.as_ref()?.to_json().into())),
         });
     }
     let Some(blame) = blame else {
@@ -155,4 +156,26 @@ pub(super) fn blame(target: &Target, path: &str, turn: Option<u64>, out: &mut Ou
     let line = format!("turn {}: {cause} by {:?}{event}", blame.turn_id, blame.actor);
     writeln!(out, "{}", printable(&line))?;
     said(&blame.delta, out)
+}
+
+answer! {
+    /// Who wrote a value of a world last.
+    pub(crate) struct Blamed<'b> {
+        /// where it is, a JSON pointer
+        path: String,
+        /// the value; null where nothing is there
+        value: Option<Value>,
+        /// the turn that wrote it; 0: it is as in the beginning
+        turn_id: u64,
+        /// who did that turn
+        actor: Option<&'b str>,
+        /// why, as the delta says
+        cause: Option<&'b str>,
+        /// the id of the event that caused it
+        event_id: Option<&'b str>,
+        /// the delta, as in a session directory
+        delta: Option<Value>,
+        /// the event
+        event: Option<Value>,
+    }
 }
