@@ -3,7 +3,7 @@
 pub(crate) mod args;
 mod page;
 mod places;
-mod preview;
+pub(crate) mod preview;
 mod receipt;
 
 use std::{fmt::Write as _, io::Write};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &args::Compress) -> Outcome {
             &args.rendering,
             |previewed| {
                 if args.json {
-                    out.json(preview::json(previewed))
+                    out.answer(&preview::answer(previewed))
                 } else {
                     preview::page(previewed, &mut out)
                 }

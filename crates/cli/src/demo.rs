@@ -2,10 +2,10 @@
 
 pub(crate) mod args;
 
-use std::{io::Write, path::Path};
+use std::{io::Write, path::Path, sync::Arc};
 
 use afterimage::{
-    id::Role,
+    id::{FrameSeq, Role},
     json::Value,
     session::{ViewedFrame, Viewer},
     snapshot::ChunkRef,
@@ -13,11 +13,11 @@ use afterimage::{
 };
 
 use crate::{
+    answer::answer,
     args::Format,
     failure::{Failure, Outcome},
     frames,
     hit::Hit,
-    json::{object, or_null},
     labels::{FrameLabels, Labels},
     lens::{Counting, Lens},
     moment::moment,
@@ -150,24 +150,62 @@ fn json(
     hits: &[Hit<'_>],
     out: &mut Output,
 ) -> Outcome {
-    let rows = frames.iter().map(|seen| {
-        object! {
-            "session": &*seen.session,
-            "sequence": seen.frame.sequence.get(),
-            "source": seen.frame.source.as_str(),
-            "role": or_null(seen.snapshot.chunks().find_map(|chunk| chunk.role()).map(Role::as_str)),
-            "chunks": seen.snapshot.len() as u64,
-            "tokens": lens.total_tokens(&seen.snapshot),
-        }
-    });
-    out.json(object! {
-        "frames": rows.collect::<Value>(),
-        "shown": object! {
-            "session": &*shown.session,
-            "sequence": shown.frame.sequence.get(),
-            "snapshot": shown.snapshot.to_json(),
+    let row = |seen: &'_ ViewedFrame| DemoFrame {
+        session: Arc::clone(&seen.session),
+        sequence: seen.frame.sequence,
+        source: seen.frame.source.as_str().to_owned(),
+        role: seen.snapshot.chunks().find_map(|chunk| chunk.role()).map(Role::as_str),
+        chunks: seen.snapshot.len(),
+        tokens: lens.total_tokens(&seen.snapshot),
+    };
+    out.answer(&DemoAnswer {
+        frames: frames.iter().map(row).collect(),
+        shown: ShownFrame {
+            session: Arc::clone(&shown.session),
+            sequence: shown.frame.sequence,
+            snapshot: shown.snapshot.to_json(),
         },
-        "question": QUESTION,
-        "hits": hits.iter().map(Hit::to_json).collect::<Value>(),
+        question: QUESTION,
+        hits: hits.iter().map(|hit| Value::from(hit.to_json())).collect(),
     })
+}
+
+answer! {
+    /// What the demo shows.
+    pub(crate) struct DemoAnswer {
+        /// the frames of the sample
+        frames: Vec<DemoFrame>,
+        /// the frame that is shown in full
+        shown: ShownFrame,
+        /// the text whose writer is asked for
+        question: &'static str,
+        /// where it is, as in `trace --json`
+        hits: Vec<Value>,
+    }
+
+    /// A frame of the sample.
+    pub(crate) struct DemoFrame {
+        /// its session
+        session: Arc<str>,
+        /// its position in the history
+        sequence: FrameSeq,
+        /// its source, as in a frame, with its default
+        source: String,
+        /// the role of its first chunk that has one
+        role: Option<&'static str>,
+        /// how many chunks it has
+        chunks: usize,
+        /// the sum of their tokens
+        tokens: u64,
+    }
+
+    /// The frame that is shown in full.
+    pub(crate) struct ShownFrame {
+        /// its session
+        session: Arc<str>,
+        /// its position in the history
+        sequence: FrameSeq,
+        /// as in `render --as snapshots`
+        snapshot: Value,
+    }
 }

@@ -1,26 +1,26 @@
 //! `afterimage observe`: what tools told an agent of its world, in a database.
 
 pub(crate) mod args;
-mod ledger;
+pub(crate) mod ledger;
 mod put;
-mod replay;
+pub(crate) mod replay;
 mod responses;
-mod tables;
+pub(crate) mod tables;
 
 use std::{io::Write, path::Path, time::SystemTime};
 
 use afterimage::{
     id::Millis,
-    json::{self, Object, Value},
+    json::{self, Value},
     observe::{ErrorKind, Moment, Observations, PlannedCall, Pointer, Policy},
     tokens,
 };
 
 use crate::{
+    answer::answer,
     args::Tokenizer,
     failure::{Failure, Outcome, Stop},
     input,
-    json::object,
     output::{Output, note},
     text::{counted, printable},
 };
@@ -75,7 +75,7 @@ fn on_database(args: &Observe, policy: Policy, out: &mut Output) -> Outcome {
         Action::Clear(clear) => {
             let gone = opened(args, policy)?.clear(&clear.account, clear.tool.as_deref())?;
             if args.json {
-                out.json(object! { "account": clear.account.as_str(), "forgotten": gone })?;
+                out.answer(&ClearedAccount { account: &clear.account, forgotten: gone })?;
             } else {
                 writeln!(out, "forgot {}", counted(gone, "observation"))?;
             }
@@ -206,8 +206,7 @@ fn release(
         }
     };
     if as_json {
-        let account = crate::json::or_null(account);
-        return out.json(object! { "account": account, "agent": crate::json::or_null(agent) });
+        return out.answer(&ReleasedAccount { account, agent });
     }
     let line = match (account, agent) {
         (Some(account), Some(agent)) => format!("released {account} from {agent}"),
@@ -228,12 +227,8 @@ fn aside(observations: &Observations, args: &Get, as_json: bool, out: &mut Outpu
     if !as_json {
         return Ok(writeln!(out, "{value}")?);
     }
-    let mut object = object! { "account": args.account.as_str() };
-    if let Value::Object(info) = json::to_value(&found.info)? {
-        object.extend(info);
-    }
-    object.insert("content".to_owned(), value);
-    out.json(object)
+    let info = json::to_value(&found.info)?;
+    out.answer(&AsideAnswer { account: &args.account, info, content: value })
 }
 
 fn get(observations: &Observations, args: &Get, as_json: bool, out: &mut Output) -> Outcome {
@@ -254,17 +249,67 @@ fn get(observations: &Observations, args: &Get, as_json: bool, out: &mut Output)
         return out.json(part.clone());
     }
     let seen = observations.seen(&found, &pointer)?.unwrap_or(found.info.seen);
-    let mut object = object! { "account": args.account.as_str() };
-    if let Value::Object(info) = found.info.to_json() {
-        object.extend(info);
-    }
-    object.insert("path".to_owned(), args.path.as_str().into());
-    object.insert("seen".to_owned(), json_of(seen).into());
-    object.insert("content".to_owned(), part.clone());
-    out.json(object)
+    out.answer(&FoundObservation {
+        account: &args.account,
+        info: found.info.to_json(),
+        path: &args.path,
+        seen: seen.into(),
+        content: part,
+    })
 }
 
-/// A moment for programs.
-fn json_of(moment: Moment) -> Object {
-    object! { "at": moment.at.get(), "tick": crate::json::or_null(moment.tick) }
+answer! {
+    /// A moment: the clock's, and the tick of the world.
+    pub(crate) struct MomentAnswer {
+        /// the milliseconds since the Unix epoch
+        at: Millis,
+        /// the tick of the world
+        tick: Option<u64>,
+    }
+
+    /// What an account's agent was told.
+    pub(crate) struct FoundObservation<'o> {
+        /// the account
+        account: &'o str,
+        /// the members of an observation
+        ..info: Value,
+        /// the part that was asked for, a JSON pointer
+        path: &'o str,
+        /// when that part was seen
+        seen: MomentAnswer,
+        /// that part
+        content: &'o Value,
+    }
+
+    /// An answer that is kept beside an observation.
+    pub(crate) struct AsideAnswer<'o> {
+        /// the account
+        account: &'o str,
+        /// the members of an `aside`
+        ..info: Value,
+        /// the answer
+        content: Value,
+    }
+
+    /// Observations that were forgotten.
+    pub(crate) struct ClearedAccount<'o> {
+        /// the account
+        account: &'o str,
+        /// how many observations were forgotten
+        forgotten: u64,
+    }
+
+    /// An account that its agent no longer has.
+    pub(crate) struct ReleasedAccount {
+        /// the account
+        account: Option<String>,
+        /// the agent that had it
+        agent: Option<String>,
+    }
+}
+
+impl From<Moment> for MomentAnswer {
+    fn from(Moment { at, tick }: Moment) -> Self {
+        Self { at, tick }
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use afterimage::{compress::StayingFrames, id::FrameSeq, json::Value, window::RangePreview};
+use afterimage::{compress::StayingFrames, id::FrameSeq, window::RangePreview};
 
 use crate::{
+    answer::answer,
     failure::Outcome,
     fitting::Previewed,
-    json::object,
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -56,28 +56,71 @@ pub(super) fn page(of: &Previewed<'_>, out: &mut Output) -> Outcome {
 }
 
 /// For programs.
-pub(super) fn json(of: &Previewed<'_>) -> Value {
+pub(super) fn answer(of: &Previewed<'_>) -> PreviewAnswer {
     let RangePreview { plan, tokens_before, tokens_after, tokens_unchanged, .. } = &of.preview;
-    let goes = plan.goes.iter().map(|run| {
-        object! { "from": run.start().get(), "to": run.end().get() }
+    let goes = plan.goes.iter().map(|run| FrameRun { from: *run.start(), to: *run.end() });
+    let stays = plan.stays.iter().map(|of| StayingRun {
+        from: of.from,
+        to: of.to,
+        reason: of.reason.to_string(),
     });
-    let stays = plan.stays.iter().map(|of| {
-        object! { "from": of.from.get(), "to": of.to.get(), "reason": of.reason.to_string() }
-    });
-    let mut line = object! {
-        "session": &*of.name,
-        "goes": goes.collect::<Value>(),
-        "stays": stays.collect::<Value>(),
-        "tokens": plan.tokens,
-        "limit": plan.limit,
-        "tokensBefore": *tokens_before,
-        "tokensAfter": *tokens_after,
-        "tokensUnchanged": *tokens_unchanged,
-        "lostFromCache": of.preview.lost_from_cache(),
-        "writtenAnew": of.preview.written_anew(),
-    };
-    if of.source.is_one_of_several {
-        line.shift_insert(0, "file".to_owned(), of.source.name().into());
+    PreviewAnswer {
+        file: of.source.file(),
+        session: of.name.to_string(),
+        goes: goes.collect(),
+        stays: stays.collect(),
+        tokens: plan.tokens,
+        limit: plan.limit,
+        tokens_before: *tokens_before,
+        tokens_after: *tokens_after,
+        tokens_unchanged: *tokens_unchanged,
+        lost_from_cache: of.preview.lost_from_cache(),
+        written_anew: of.preview.written_anew(),
     }
-    line.into()
+}
+
+answer! {
+    /// What compression of a range would do.
+    pub(crate) struct PreviewAnswer {
+        /// the file, where several are named
+        file?: String,
+        /// the session
+        session: String,
+        /// runs of frames that one block each is to stand for
+        goes: Vec<FrameRun>,
+        /// frames that stay
+        stays: Vec<StayingRun>,
+        /// the tokens of what goes
+        tokens: u64,
+        /// what the summaries may have of them
+        limit: u64,
+        /// the tokens of the context as it stands
+        tokens_before: u64,
+        /// its tokens with the blocks, at most
+        tokens_after: u64,
+        /// those before the first changed byte, which a cache still serves
+        tokens_unchanged: u64,
+        /// the rest of those before
+        lost_from_cache: u64,
+        /// the rest of those after, at most
+        written_anew: u64,
+    }
+
+    /// Frames that follow each other.
+    pub(crate) struct FrameRun {
+        /// the first
+        from: FrameSeq,
+        /// the last
+        to: FrameSeq,
+    }
+
+    /// Frames that stay.
+    pub(crate) struct StayingRun {
+        /// the first
+        from: FrameSeq,
+        /// the last
+        to: FrameSeq,
+        /// why, in a sentence
+        reason: String,
+    }
 }

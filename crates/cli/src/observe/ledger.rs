@@ -1,13 +1,13 @@
 //! What the contexts of a session cost, turn by turn.
 
 use afterimage::{
-    json::{Object, Value},
+    json::Value,
     observe::{Interception, Moment, Observations, Response, ToolCall},
     session::bridge::observed::{Backlog, Repeats, reference},
     tokens::TokenCounter,
 };
 
-use crate::{failure::Outcome, json::object};
+use crate::{answer::answer, failure::Outcome};
 
 /// A session on its way through interception.
 pub(super) struct Ledger<'o> {
@@ -40,24 +40,32 @@ struct Line {
     was_shown: bool,
 }
 
-/// Bytes and tokens of a text.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Size {
-    pub(super) bytes: u64,
-    pub(super) tokens: u64,
-}
+answer! {
+    /// Bytes and tokens of a text.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct Size {
+        /// its bytes
+        bytes: u64,
+        /// its tokens
+        tokens: u64,
+    }
 
-/// What the model was sent before it answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    /// The frame with the answer.
-    pub(super) frame: u64,
-    pub(super) without: Size,
-    pub(super) with: Size,
-    pub(super) summary: Size,
-    /// The results since the last turn, and those of them that are observations.
-    pub(super) calls: u64,
-    pub(super) kept: u64,
+    /// What the model was sent before it answered.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Turn {
+        /// the frame with the answer
+        frame: u64,
+        /// the results since the last turn
+        calls: u64,
+        /// those of them that are observations
+        kept: u64,
+        /// what the model was sent without interception
+        without: Size,
+        /// what it was sent with it
+        with: Size,
+        /// the share of the summary; 0 as long as lines and a summary would cost more than they save
+        summary: Size,
+    }
 }
 
 impl<'o> Ledger<'o> {
@@ -187,23 +195,6 @@ impl Size {
         Size {
             bytes: self.bytes.saturating_sub(other.bytes),
             tokens: self.tokens.saturating_sub(other.tokens),
-        }
-    }
-
-    pub(super) fn to_json(self) -> Object {
-        object! { "bytes": self.bytes, "tokens": self.tokens }
-    }
-}
-
-impl Turn {
-    pub(super) fn to_json(self) -> Object {
-        object! {
-            "frame": self.frame,
-            "calls": self.calls,
-            "kept": self.kept,
-            "without": self.without.to_json(),
-            "with": self.with.to_json(),
-            "summary": self.summary.to_json(),
         }
     }
 }

@@ -23,14 +23,14 @@ use indexmap::IndexMap;
 use super::{
     args::Replay,
     counter,
-    ledger::{Ledger, Size},
+    ledger::{Ledger, Size, Turn},
     responses,
 };
 use crate::{
+    answer::answer,
     args::Input,
     failure::{Failure, Outcome, Stop},
     input,
-    json::object,
     lens::Lens,
     moment::moment,
     output::{Output, note},
@@ -118,22 +118,17 @@ impl Replaying<'_> {
 
     fn add(&mut self, (without, with): (Size, Size)) {
         self.count += 1;
-        self.all = (sum(self.all.0, without), sum(self.all.1, with));
+        self.all = (self.all.0.plus(without), self.all.1.plus(with));
     }
 
     fn say(&self, file: &str, ledgers: &Ledgers<'_>, out: &mut Output) -> Outcome<(Size, Size)> {
         let mut all = (Size::default(), Size::default());
         for (session, ledger) in ledgers {
             let (without, with) = ledger.totals();
-            all = (sum(all.0, without), sum(all.1, with));
+            all = (all.0.plus(without), all.1.plus(with));
             if self.as_json {
-                out.json(object! {
-                    "file": file,
-                    "session": &**session,
-                    "turns": ledger.turns.iter().map(|turn| turn.to_json()).collect::<Value>(),
-                    "without": without.to_json(),
-                    "with": with.to_json(),
-                })?;
+                let turns = &ledger.turns;
+                out.answer(&ReplayedSession { file, session, turns, without, with })?;
             } else {
                 view::rule(out, file, style::HEADING, session)?;
                 page(ledger, out)?;
@@ -144,8 +139,20 @@ impl Replaying<'_> {
     }
 }
 
-fn sum(a: Size, b: Size) -> Size {
-    Size { bytes: a.bytes.saturating_add(b.bytes), tokens: a.tokens.saturating_add(b.tokens) }
+answer! {
+    /// A session with interception, and without.
+    pub(crate) struct ReplayedSession<'r> {
+        /// its file
+        file: &'r str,
+        /// its name
+        session: &'r str,
+        /// its turns
+        turns: &'r [Turn],
+        /// the sum over all turns without interception
+        without: Size,
+        /// the sum with it
+        with: Size,
+    }
 }
 
 type Ledgers<'o> = IndexMap<Arc<str>, Ledger<'o>>;

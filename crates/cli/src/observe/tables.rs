@@ -7,10 +7,10 @@ use afterimage::{
     observe::{Figures, Moment, ObservationInfo, Observations},
 };
 
-use super::json_of;
+use super::MomentAnswer;
 use crate::{
+    answer::answer,
     failure::{Outcome, Stop},
-    json::{object, or_null},
     output::{Output, note},
     style,
     table::{Column, Table, plain},
@@ -46,14 +46,14 @@ pub(super) fn accounts(observations: &Observations, as_json: bool, out: &mut Out
             note(&printable(&format!("{}{of}: {damage}", account.name)));
         }
         if as_json {
-            out.json(object! {
-                "account": account.name.as_str(),
-                "agent": or_null(account.agent.as_deref()),
-                "created": json_of(account.created),
-                "latest": or_null(account.latest.map(json_of)),
-                "observations": infos.iter().map(ObservationInfo::to_json).collect::<Value>(),
-                "bytes": bytes,
-                "damaged": infos.iter().any(|info| info.damage.is_some()),
+            out.answer(&AccountAnswer {
+                account: &account.name,
+                agent: account.agent.as_deref(),
+                created: account.created.into(),
+                latest: account.latest.map(Into::into),
+                observations: infos.iter().map(ObservationInfo::to_json).collect(),
+                bytes,
+                damaged: infos.iter().any(|info| info.damage.is_some()),
             })?;
             continue;
         }
@@ -142,25 +142,19 @@ pub(super) fn stats(observations: &Observations, as_json: bool, out: &mut Output
     let (whole, tools): (Vec<_>, Vec<_>) = figures.iter().partition(|(tool, _)| tool.is_empty());
     let whole = whole.first().map(|(_, figures)| *figures).unwrap_or_default();
     if as_json {
-        let by_tool = tools.iter().map(|(tool, figures)| {
-            let mut object = object! { "tool": tool.as_str() };
-            if let Value::Object(figures) = figures.to_json() {
-                object.extend(figures);
-            }
-            object
-        });
-        let number = |value: f64| {
-            afterimage::json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+        let by_tool = |(tool, figures): &&(String, Figures)| ToolFigures {
+            tool: tool.clone(),
+            figures: figures.to_json(),
         };
-        return out.json(object! {
-            "tools": by_tool.collect::<Value>(),
-            "summaries": whole.to_json(),
-            "metrics": object! {
-                "callsPerContext": number(metrics.calls_per_context),
-                "repeatedShare": number(metrics.repeated_share),
-                "sparedShare": number(metrics.spared_share),
-                "contextBytesWithout": number(metrics.context_bytes_without),
-                "contextBytesWith": number(metrics.context_bytes_with),
+        return out.answer(&ObservedFigures {
+            tools: tools.iter().map(by_tool).collect(),
+            summaries: whole.to_json(),
+            metrics: ObservedMetrics {
+                calls_per_context: metrics.calls_per_context,
+                repeated_share: metrics.repeated_share,
+                spared_share: metrics.spared_share,
+                context_bytes_without: metrics.context_bytes_without,
+                context_bytes_with: metrics.context_bytes_with,
             },
         });
     }
@@ -218,4 +212,55 @@ fn row(tool: &str, figures: &Figures) -> Vec<crate::table::Cell> {
         figures.tokens_saved(),
     ];
     [plain(tool)].into_iter().chain(numbers.map(|number| plain(grouped(number)))).collect()
+}
+
+answer! {
+    /// What is known of an account.
+    pub(crate) struct AccountAnswer<'a> {
+        /// its name
+        account: &'a str,
+        /// the agent that has it
+        agent: Option<&'a str>,
+        /// when it was first seen
+        created: MomentAnswer,
+        /// when something of it was last seen
+        latest: Option<MomentAnswer>,
+        /// its observations
+        observations: Vec<Value>,
+        /// the bytes of those that can be read
+        bytes: u64,
+        /// whether some of it cannot be read
+        damaged: bool,
+    }
+
+    /// The figures of a database.
+    pub(crate) struct ObservedFigures {
+        /// the figures of each tool
+        tools: Vec<ToolFigures>,
+        /// those of whole summaries, by name
+        summaries: Value,
+        /// what follows from them
+        metrics: ObservedMetrics,
+    }
+
+    /// The figures of a tool.
+    pub(crate) struct ToolFigures {
+        /// its name
+        tool: String,
+        ..figures: Value,
+    }
+
+    /// What follows from figures.
+    pub(crate) struct ObservedMetrics {
+        /// calls of a context
+        calls_per_context: f64,
+        /// the share of calls whose answer was known
+        repeated_share: f64,
+        /// the share of calls that a summary spared
+        spared_share: f64,
+        /// the bytes of a context without observations
+        context_bytes_without: f64,
+        /// the bytes of a context with them
+        context_bytes_with: f64,
+    }
 }
