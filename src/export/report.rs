@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::{
     id::FrameSeq,
-    json::{Object, ObjectExt, Value},
+    json::{self, Value},
 };
-
-crate::json::serialize_through_json!(ExportReport, Repair);
 
 /// What an export changed.
 #[non_exhaustive]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
     /// Calls without a result and results without a call, in the order of the export.
     pub repaired: Vec<Repair>,
@@ -22,20 +22,24 @@ pub struct ExportReport {
 }
 
 /// A pair that the history holds one half of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Repair {
     /// The frame of the call or of the result; `None` in the tail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<FrameSeq>,
     /// The id that the call or the result has in the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// The tool's name, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// What was done.
     pub kind: RepairKind,
 }
 
 /// How a pair was repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RepairKind {
     /// A call was answered with the placeholder.
     Placeholder,
@@ -80,26 +84,13 @@ impl ExportReport {
     /// The report as JSON: `repaired` (a list of `frame`, `call`, `tool`, `kind`), and
     /// `normalised`, `dropped`, `members`, each an object of counts. O(size).
     pub fn to_json(&self) -> Value {
-        fn counts<K: ToString>(counts: &BTreeMap<K, u64>) -> Object {
-            counts.iter().map(|(key, count)| (key.to_string(), Value::from(*count))).collect()
-        }
-        let mut object = Object::new();
-        object.put("repaired", self.repaired.iter().map(Repair::to_json).collect::<Value>());
-        object.put("normalised", counts(&self.normalised));
-        object.put("dropped", counts(&self.dropped));
-        object.put("members", counts(&self.members));
-        object.into()
+        json::to_value(self).unwrap_or_default()
     }
 }
 
 impl Repair {
     /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put_some("frame", self.frame.map(FrameSeq::get));
-        object.put_some("call", self.call.as_deref());
-        object.put_some("tool", self.tool.as_deref());
-        object.put("kind", self.kind.as_str());
-        object.into()
+        json::to_value(self).unwrap_or_default()
     }
 }

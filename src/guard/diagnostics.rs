@@ -1,19 +1,18 @@
 use crate::{
-    json::{self, Object, ObjectExt, Value},
+    json::{self, Value},
     transcript::sse_events,
 };
-
-crate::json::serialize_through_json!(ProviderDiagnostics);
 
 /// What a provider itself says of why its cache served less, where the request asked for it.
 ///
 /// Anthropic answers in `diagnostics.cache_miss_reason`, OpenAI in `prompt_cache_diagnostics`.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProviderDiagnostics {
     /// The reason, as the provider names it: `tools_changed`; `none` where it found no difference.
     pub reason: String,
     /// The tokens that were not served because of it: an estimate of the provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
 }
 
@@ -62,10 +61,7 @@ impl ProviderDiagnostics {
 
     /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("reason", self.reason.as_str());
-        object.put_some("missed", self.missed);
-        object.into()
+        json::to_value(self).unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@ use super::FirstDifference;
 use crate::{
     bill::EXPIRED,
     export::PrefixReport,
-    json::{Object, ObjectExt, Value},
+    json::{self, Object, ObjectExt},
     request::CacheBreak,
     tokens::Certainty,
     transcript::Money,
@@ -32,7 +32,8 @@ pub struct Prediction {
 
 /// What a cache will serve of a request, and what it will take, in the provider's tokens.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CacheForecast {
     /// The tokens of the whole request.
     pub input: u64,
@@ -40,6 +41,7 @@ pub struct CacheForecast {
     pub read: u64,
     /// How few it may serve, where it keeps steps whose beginning is hidden; `None` where that is not
     /// known. The same as `read` where the rules are exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_least: Option<u64>,
     /// The tokens that are billed as written, those that stay longer among them.
     pub write: u64,
@@ -50,13 +52,17 @@ pub struct CacheForecast {
     /// The tokens that the request before left in the cache and that are not served.
     pub lost: u64,
     /// Why the longest entry that the request before left is not served, where its text is the same.
+    #[serde(skip)]
     pub unserved: Option<UnservedEntry>,
     /// How the tokens were counted: [`Certainty::Calibrated`] where they were fitted to what was
     /// reported of the request before.
+    #[serde(rename = "counts", serialize_with = "json::as_text")]
     pub certainty: Certainty,
     /// What the input costs; `None` where no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Money>,
     /// What of that is paid because of what was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Money>,
 }
 
@@ -194,35 +200,12 @@ impl Prediction {
         shared.put("of", self.prefix.tokens);
         object.put("shared", shared);
         object.put_some("difference", self.difference.as_ref().map(FirstDifference::to_json));
-        let breaks = self.breaks.iter().map(|of| {
-            let mut object = Object::new();
-            object.put("cause", of.cause.as_str());
-            object.put("from", of.from.as_str());
-            Value::from(object)
-        });
-        object.put("breaks", breaks.collect::<Value>());
+        object.put("breaks", json::to_value(&self.breaks).unwrap_or_default());
         object.put("lifetime", self.lifetime.as_str());
         match &self.cache {
-            Ok(forecast) => object.put("forecast", forecast.to_json()),
+            Ok(forecast) => object.put("forecast", json::to_value(forecast).unwrap_or_default()),
             Err(reason) => object.put("noForecast", reason.as_str()),
         }
-        object
-    }
-}
-
-impl CacheForecast {
-    fn to_json(&self) -> Object {
-        let mut object = Object::new();
-        object.put("input", self.input);
-        object.put("read", self.read);
-        object.put_some("readLeast", self.read_least);
-        object.put("write", self.write);
-        object.put("writeLong", self.write_long);
-        object.put("writeSurcharge", self.write_surcharge);
-        object.put("lost", self.lost);
-        object.put("counts", self.certainty.as_str());
-        object.put_some("price", self.price);
-        object.put_some("loss", self.loss);
         object
     }
 }

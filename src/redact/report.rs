@@ -1,4 +1,4 @@
-use crate::json::{Object, ObjectExt, Value};
+use crate::json::{self, Value, object};
 
 crate::json::serialize_through_json!(RedactionReport);
 
@@ -17,7 +17,7 @@ pub struct RedactionReport {
 
 /// A secret that was found. What it said is nowhere in it.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Redaction {
     /// The id of the rule that found it first.
     pub rule: String,
@@ -59,17 +59,8 @@ impl RedactionReport {
     /// The report as JSON, as `docs/FORMAT.md` says: its version, and of each secret `rule`,
     /// `placeholder`, `times` and `first`. O(size).
     pub fn to_json(&self) -> Value {
-        let found = self.found.iter().filter(|redaction| redaction.times > 0).map(|redaction| {
-            let mut object = Object::new();
-            object.put("rule", redaction.rule.as_str());
-            object.put("placeholder", redaction.placeholder.as_str());
-            object.put("times", redaction.times);
-            object.put("first", redaction.first.as_str());
-            Value::Object(object)
-        });
-        let mut object = Object::new();
-        object.put("redaction", VERSION);
-        object.put("found", found.collect::<Value>());
-        Value::Object(object)
+        let found = self.found.iter().filter(|redaction| redaction.times > 0);
+        let found = json::to_value(&found.collect::<Vec<_>>()).unwrap_or_default();
+        object! { "redaction": VERSION, "found": found }.into()
     }
 }

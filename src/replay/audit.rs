@@ -4,18 +4,19 @@ use std::{
 };
 
 use indexmap::IndexMap;
+use serde::Serialize;
 
 use crate::{
     Result,
     export::PrefixRules,
     id::FrameSeq,
-    json::{Object, ObjectExt, Value},
+    json::{self, Object, ObjectExt, Value},
     request::Recording,
     summary::identifiers,
     veil::Source,
 };
 
-crate::json::serialize_through_json!(LossAudit, AuditedName);
+crate::json::serialize_through_json!(LossAudit);
 
 /// Members of a request that are no part of the conversation.
 const APART: [&str; 2] = ["/model", "/tools"];
@@ -39,7 +40,8 @@ pub struct LossAudit {
 
 /// A name that the first session used.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AuditedName {
     /// The name.
     pub name: Arc<str>,
@@ -50,6 +52,7 @@ pub struct AuditedName {
     /// The last of them.
     pub last_use: FrameSeq,
     /// Whether the second session still has it.
+    #[serde(flatten)]
     pub fate: NameFate,
     /// How often a request of the second session had it again after one that had not.
     pub read_again: u64,
@@ -57,7 +60,8 @@ pub struct AuditedName {
 
 /// Whether the requests of a session have a name.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "fate", rename_all = "camelCase")]
 pub enum NameFate {
     /// No request had it: the agent went another way, or had not come so far.
     NeverRead,
@@ -66,6 +70,7 @@ pub enum NameFate {
     /// A request had it, and those after it have not.
     Lost {
         /// The number of the last request that had it.
+        #[serde(rename = "lastRequest")]
         last: usize,
     },
 }
@@ -147,24 +152,7 @@ impl LossAudit {
         object.put("lost", self.lost().count() as u64);
         let again = self.names.iter().filter(|name| name.read_again > 0).count();
         object.put("readAgain", again as u64);
-        object.put("names", self.names.iter().map(AuditedName::to_json).collect::<Value>());
-        object.into()
-    }
-}
-
-impl AuditedName {
-    /// The wire form. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("name", &*self.name);
-        object.put("uses", self.uses);
-        object.put("firstUse", self.first_use.get());
-        object.put("lastUse", self.last_use.get());
-        object.put("fate", self.fate.as_str());
-        if let NameFate::Lost { last } = self.fate {
-            object.put("lastRequest", last as u64);
-        }
-        object.put("readAgain", self.read_again);
+        object.put("names", json::to_value(&self.names).unwrap_or_default());
         object.into()
     }
 }

@@ -457,7 +457,7 @@ fn calibrations_are_read_strictly() {
     check("\"calibration\":1", "\"calibration\":2", ErrorKind::Version, "version 1");
     check("\"calibration\":1,", "", ErrorKind::Shape, "calibration");
     check("\"chars4\"", "\"calibrated:chars4*1.200000\"", ErrorKind::Shape, "/tokenizer");
-    check("\"models\"", "\"model\"", ErrorKind::Shape, "models");
+    check("\"models\"", "\"model\"", ErrorKind::Shape, "found \"model\"");
     check("\"slope\":1", "\"slope\":9", ErrorKind::Shape, "/models/0/slope");
     check("\"held\":", "\"held\":9", ErrorKind::Shape, "/models/0/held");
     check("\"interval\":", "\"interval\":-", ErrorKind::Shape, "/models/0/interval");
@@ -521,7 +521,7 @@ fn figures_that_contradict_each_other_are_refused_by_their_names() {
     check(&model("distant/0/held"), "1000", &["/models/0/distant/0/held"]);
     check("/sessions/0/last/request", "0", &["/sessions/0/last/request", "the first request"]);
     check("/sessions/0/first/reported", "0", &["/sessions/0/first/reported"]);
-    check("/sessions/0/client", "null", &["/sessions/0/client", "found nothing"]);
+    check("/sessions/0/client", "null", &["/sessions/0/client", "found null"]);
 
     // A member that is there twice, wherever it is: nobody knows which is meant.
     let text = written.to_string();

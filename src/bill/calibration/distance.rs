@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     held_out::{FOLDS, HOLDS, conformal, fit, median, predicted},
     sample::Sample,
@@ -13,7 +15,8 @@ const DISTANCES: [usize; 5] = [2, 5, 10, 20, 40];
 const LEAST_HELD: u64 = 85;
 
 /// What is known of requests that follow a reported one after so many exchanges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DistantInterval {
     /// How many exchanges: the tenth request after a reported one is at 10.
     pub exchanges: u64,

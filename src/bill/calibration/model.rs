@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     DistantInterval, KindCounts, MILLION, RefusalReason, TextKind,
     distance::{distant_intervals, usual_step},
@@ -9,7 +11,7 @@ use super::{
     held_out::{self, Coefficients},
     rounded,
     sample::Sample,
-    whole,
+    whole, wire,
 };
 use crate::tokens::Slope;
 
@@ -22,18 +24,22 @@ pub(super) const LEAST_HELD: u64 = 85;
 
 /// What reported tokens are to counted ones of one model.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ModelCalibration {
     /// The model, as the source names it.
     pub model: Arc<str>,
     /// Reported tokens for one that is counted, over all text.
+    #[serde(with = "wire::slope")]
     pub slope: Slope,
     /// Tokens for each message besides, in millionths: marks, names, ids. It may be negative, where
     /// a message is counted as more than the provider sees.
     pub per_message: i64,
     /// As `slope` for each kind of text, in millionths, in the order of [`TextKind::ALL`].
+    #[serde(with = "wire::by_kind")]
     pub kinds: [i64; TextKind::ALL.len()],
     /// As `per_message`, beside these.
+    #[serde(rename = "kindsPerMessage")]
     pub per_message_of_kinds: i64,
     /// How many exchanges were fitted.
     pub exchanges: u64,
@@ -46,10 +52,10 @@ pub struct ModelCalibration {
     pub held: u64,
     /// The median error of held-out exchanges, in millionths of what was reported.
     pub median_error: u64,
-    /// The same for requests that are farther from the last reported one, the nearest first.
-    pub distant: Vec<DistantInterval>,
     /// How many counted tokens a context changes by from one exchange to the next: the median.
     pub usual_step: u64,
+    /// As `interval` for requests that are farther from the last reported one, the nearest first.
+    pub distant: Vec<DistantInterval>,
 }
 
 /// A count with its interval, and what it was worked out from.

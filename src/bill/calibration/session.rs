@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, CountBasis, KindCounts, ModelCalibration, rounded};
+use serde::{Deserialize, Serialize};
+
+use super::{Calibration, CountBasis, KindCounts, ModelCalibration, rounded, wire::WrittenRequest};
 
 /// What was reported of a request, and what we counted of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "WrittenRequest", into = "WrittenRequest")]
 pub struct ReportedRequest {
     /// The number of the request in its recording.
     pub request: u64,
@@ -18,7 +21,8 @@ pub struct ReportedRequest {
 /// The first and the last reported exchange of a session with a model: what the transcript lacks
 /// follows from them.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SessionReport {
     /// The session.
     pub session: Arc<str>,
@@ -27,6 +31,7 @@ pub struct SessionReport {
     /// The client that wrote the transcript, by the name of its format.
     pub client: Arc<str>,
     /// Whether another session started it: subagents have other tools and another system prompt.
+    #[serde(rename = "subagent")]
     pub is_subagent: bool,
     /// The first one.
     pub first: ReportedRequest,

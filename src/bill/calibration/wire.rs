@@ -3,38 +3,51 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    Calibration, DistantInterval, KindCounts, ModelCalibration, RefusalReason, ReportedRequest,
-    SessionReport, TextKind, UncalibratedModel, figures,
+    Calibration, KindCounts, ModelCalibration, RefusalReason, ReportedRequest, SessionReport,
+    TextKind, UncalibratedModel, figures,
 };
 use crate::{
     Error, ErrorKind, Result,
-    json::{self, Fields, FromJson, Number, Object, ObjectExt, Value},
-    tokens::Slope,
+    json::{self, Fields, FromJson, Number, Object, ObjectExt, Value, object},
 };
 
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
 /// The largest file that is read, in bytes: that is some hundred thousand sessions.
 pub(super) const MOST: usize = 32 << 20;
+/// The largest count that is read: no provider reports more.
+const MOST_TOKENS: u64 = 1 << 53;
+
+/// What a calibration says besides its version and its report of refusals.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    tokenizer: Arc<str>,
+    models: Vec<ModelCalibration>,
+    sessions: Vec<SessionReport>,
+}
 
 impl Calibration {
     /// The wire form. `refused` is a report, which is not read back. O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("calibration", VERSION);
-        object.put("tokenizer", &*self.base);
-        object.put("models", self.models.iter().map(model_to_json).collect::<Value>());
-        object.put("sessions", self.sessions.iter().map(session_to_json).collect::<Value>());
-        object.put("refused", self.refused.iter().map(refused_to_json).collect::<Value>());
-        object.into()
+        let list = |of: Result<Value, json::Error>| of.unwrap_or_default();
+        Value::from(object! {
+            "calibration": VERSION,
+            "tokenizer": &*self.base,
+            "models": list(json::to_value(&self.models)),
+            "sessions": list(json::to_value(&self.sessions)),
+            "refused": self.refused.iter().map(refused_to_json).collect::<Value>(),
+        })
     }
 
     /// Reads the wire form. O(size).
     ///
     /// # Errors
     /// [`ErrorKind::Json`] for what is no JSON, [`ErrorKind::Limit`] for more than 32 MiB,
-    /// [`ErrorKind::Version`] for a version that is not 2, and [`ErrorKind::Shape`] for everything
+    /// [`ErrorKind::Version`] for a version that is not 1, and [`ErrorKind::Shape`] for everything
     /// else that is not as `docs/FORMAT.md` says, with the path, what is expected and what was found:
     /// members that are missing, not known or there twice, slopes outside of 0.6 to 1.8, figures
     /// that contradict each other or that no fit gives, models that come twice, sessions of models
@@ -44,7 +57,9 @@ impl Calibration {
             let message = format!("expected at most {MOST} bytes, found {}", bytes.len());
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        let mut fields = Fields::of(read_once(bytes)?, "a calibration")?;
+        let Checked(value, wrong) = json::read_as(bytes)?;
+        wrong.map_or(Ok(()), Err)?;
+        let mut fields = Fields::of(value, "a calibration")?;
         let version = Fields::required(fields.u64("calibration")?, "calibration", "a version")?;
         if version != VERSION {
             let message = format!(
@@ -52,54 +67,62 @@ impl Calibration {
             );
             return Err(Error::new(ErrorKind::Version, message));
         }
-        let base = text(&mut fields, "tokenizer")?;
-        if base.is_empty() || base.starts_with("calibrated:") {
-            let error = Error::expected("a tokenizer", format_args!("{base:?}"));
+        fields.take("refused");
+        let Written { tokenizer, models, sessions } = json::from_value(fields.rest().into())?;
+        if tokenizer.is_empty() || tokenizer.starts_with("calibrated:") {
+            let error = Error::expected("a tokenizer", format_args!("{tokenizer:?}"));
             return Err(error.under("tokenizer"));
         }
-        let models: Vec<ModelCalibration> = list(&mut fields, "models", model_from_json)?;
-        let sessions: Vec<SessionReport> = list(&mut fields, "sessions", session_from_json)?;
-        fields.take("refused");
-        finish(fields)?;
         let mut names = HashSet::new();
         for (index, model) in models.iter().enumerate() {
-            if !names.insert(&*model.model) {
-                let error =
-                    Error::expected("a model once", format_args!("{:?} twice", model.model));
-                return Err(error.under(index).under("models"));
-            }
+            let known = if names.insert(&*model.model) {
+                figures::check(model)
+            } else {
+                let found = format_args!("{:?} twice", model.model);
+                Err(Error::expected("a model once", found))
+            };
+            known.map_err(|error| error.under(index).under("models"))?;
         }
         let mut known = HashSet::new();
         for (index, session) in sessions.iter().enumerate() {
-            if !known.insert((&session.session, &session.model, session.first)) {
-                let found = format_args!("{:?} twice", session.session);
-                let error = Error::expected("a session once for each model", found);
-                return Err(error.under(index).under("sessions"));
-            }
-            if !names.contains(&*session.model) {
-                let found = format_args!("{:?}", session.model);
-                let error = Error::expected("a model of the calibration", found);
-                return Err(error.under("model").under(index).under("sessions"));
-            }
+            let is_new = known.insert((&session.session, &session.model, session.first));
+            check_session(session, is_new, names.contains(&*session.model))
+                .map_err(|error| error.under(index).under("sessions"))?;
         }
         let (refused, unnamed, unreported) = Default::default();
-        Ok(Self { base, models, refused, sessions, unnamed, unreported })
+        Ok(Self { base: tokenizer, models, refused, sessions, unnamed, unreported })
     }
 }
 
-/// A value, with the path of a member that some object in it has twice: the last element first.
-struct Once(Value, Option<Vec<String>>);
-
-/// Reads JSON whose objects have each member once: of two, nobody knows which is meant.
-fn read_once(bytes: &[u8]) -> Result<Value> {
-    let Once(value, doubled) = json::read_as(bytes)?;
-    let Some(path) = doubled else { return Ok(value) };
-    let error = Error::expected("each member once", "one that is there twice");
-    Err(path.into_iter().fold(error, Error::under))
+/// Refuses reports that contradict each other, or the rest of the calibration.
+fn check_session(of: &SessionReport, is_new: bool, is_known_model: bool) -> Result<()> {
+    let (first, last) = (&of.first, &of.last);
+    for (name, report) in [("first", first), ("last", last)] {
+        if report.reported == 0 {
+            return Err(Error::expected("at least one token", 0).under("reported").under(name));
+        }
+    }
+    if last.request < first.request {
+        let expected = format!("at least {}, the first request", first.request);
+        return Err(Error::expected(expected, last.request).under("request").under("last"));
+    }
+    if !is_new {
+        let found = format_args!("{:?} twice", of.session);
+        return Err(Error::expected("a session once for each model", found));
+    }
+    if !is_known_model {
+        let found = format_args!("{:?}", of.model);
+        return Err(Error::expected("a model of the calibration", found).under("model"));
+    }
+    Ok(())
 }
 
-impl FromJson for Once {
-    type Members = (Object, Option<Vec<String>>);
+/// A value, and what is wrong in it: a member that some object has twice, since of two nobody knows
+/// which is meant, or a number that is no count.
+struct Checked(Value, Option<Error>);
+
+impl FromJson for Checked {
+    type Members = (Object, Option<Error>);
 
     fn null() -> Self {
         Self(Value::Null, None)
@@ -110,7 +133,9 @@ impl FromJson for Once {
     }
 
     fn number(number: Number) -> Self {
-        Self(Value::Number(number), None)
+        let wrong = number.as_u64().filter(|number| *number > MOST_TOKENS);
+        let wrong = wrong.map(|number| Error::expected("an integer from 0 to 2^53", number));
+        Self(Value::Number(number), wrong)
     }
 
     fn string(text: &str) -> Self {
@@ -118,177 +143,52 @@ impl FromJson for Once {
     }
 
     fn array(elements: Vec<Self>) -> Self {
-        let mut doubled = None;
-        let values = elements.into_iter().enumerate().map(|(index, Self(value, path))| {
-            doubled = doubled.take().or(path.map(|mut path| {
-                path.push(index.to_string());
-                path
-            }));
+        let mut wrong = None;
+        let values = elements.into_iter().enumerate().map(|(index, Self(value, inner))| {
+            wrong = wrong.take().or(inner.map(|error| error.under(index)));
             value
         });
         let values = values.collect();
-        Self(Value::Array(values), doubled)
+        Self(Value::Array(values), wrong)
     }
 
-    fn object((members, doubled): Self::Members) -> Self {
-        Self(Value::Object(members), doubled)
+    fn object((members, wrong): Self::Members) -> Self {
+        Self(Value::Object(members), wrong)
     }
 
-    fn put((members, doubled): &mut Self::Members, key: String, Self(value, path): Self) {
-        if doubled.is_none() {
-            *doubled = match path {
-                Some(mut path) => {
-                    path.push(key.clone());
-                    Some(path)
-                }
-                None => members.contains_key(&key).then(|| vec![key.clone()]),
-            };
-        }
+    fn put((members, wrong): &mut Self::Members, key: String, Self(value, inner): Self) {
+        let is_doubled = members.contains_key(&key);
+        let twice = || Error::expected("each member once", "one that is there twice");
+        let inner = inner.or_else(|| is_doubled.then(twice));
+        *wrong = wrong.take().or(inner.map(|error| error.under(&*key)));
         members.insert(key, value);
     }
 }
 
-fn model_to_json(of: &ModelCalibration) -> Value {
-    let mut object = Object::new();
-    object.put("model", &*of.model);
-    object.put("slope", u64::from(of.slope.millionths()));
-    object.put("perMessage", of.per_message);
-    object.put("kinds", by_kind(of.kinds));
-    object.put("kindsPerMessage", of.per_message_of_kinds);
-    object.put("exchanges", of.exchanges);
-    object.put("interval", of.interval);
-    object.put("checked", of.checked);
-    object.put("held", of.held);
-    object.put("medianError", of.median_error);
-    object.put("usualStep", of.usual_step);
-    object.put("distant", of.distant.iter().map(distant_to_json).collect::<Value>());
-    object.into()
+/// A reported request, with what was counted beside what was reported.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenRequest {
+    request: u64,
+    reported: u64,
+    #[serde(with = "by_kind")]
+    tokens: [u64; TextKind::ALL.len()],
+    messages: u64,
+    media: u64,
 }
 
-fn distant_to_json(of: &DistantInterval) -> Value {
-    let mut object = Object::new();
-    object.put("exchanges", of.exchanges);
-    object.put("interval", of.interval);
-    object.put("checked", of.checked);
-    object.put("held", of.held);
-    object.into()
-}
-
-fn distant_from_json(value: Value) -> Result<DistantInterval> {
-    let mut fields = Fields::of(value, "a distant interval")?;
-    let of = DistantInterval {
-        exchanges: number(&mut fields, "exchanges")?,
-        interval: number(&mut fields, "interval")?,
-        checked: number(&mut fields, "checked")?,
-        held: number(&mut fields, "held")?,
-    };
-    finish(fields).map(|()| of)
-}
-
-fn model_from_json(value: Value) -> Result<ModelCalibration> {
-    let mut fields = Fields::of(value, "a model")?;
-    let model = text(&mut fields, "model")?;
-    let slope = number(&mut fields, "slope")?;
-    let fitted = u32::try_from(slope).ok().and_then(Slope::from_millionths);
-    let bounds =
-        format!("millionths from {} to {}", Slope::LEAST.millionths(), Slope::MOST.millionths());
-    let slope = fitted.ok_or_else(|| Error::expected(&bounds, slope).under("slope"))?;
-    let signed = |fields: &mut Fields, key: &str| -> Result<i64> {
-        Ok(Fields::required(fields.i64(key)?, key, "millionths")?)
-    };
-    let per_message = signed(&mut fields, "perMessage")?;
-    let kinds = fields.nested("kinds", |value| -> Result<_> {
-        let mut fields = Fields::of(value, "slopes by kind")?;
-        let mut kinds = [0; TextKind::ALL.len()];
-        for (own, kind) in kinds.iter_mut().zip(TextKind::ALL) {
-            *own = signed(&mut fields, kind.as_str())?;
-        }
-        finish(fields).map(|()| kinds)
-    })?;
-    let of = ModelCalibration {
-        model,
-        slope,
-        per_message,
-        kinds: Fields::required(kinds, "kinds", "slopes by kind")?,
-        per_message_of_kinds: signed(&mut fields, "kindsPerMessage")?,
-        exchanges: number(&mut fields, "exchanges")?,
-        interval: number(&mut fields, "interval")?,
-        checked: number(&mut fields, "checked")?,
-        held: number(&mut fields, "held")?,
-        median_error: number(&mut fields, "medianError")?,
-        usual_step: number(&mut fields, "usualStep")?,
-        distant: list(&mut fields, "distant", distant_from_json)?,
-    };
-    finish(fields)?;
-    figures::check(&of).map(|()| of)
-}
-
-fn session_to_json(of: &SessionReport) -> Value {
-    let mut object = Object::new();
-    object.put("session", &*of.session);
-    object.put("model", &*of.model);
-    object.put("client", &*of.client);
-    object.put("subagent", of.is_subagent);
-    object.put("first", report_to_json(&of.first));
-    object.put("last", report_to_json(&of.last));
-    object.into()
-}
-
-fn report_to_json(of: &ReportedRequest) -> Value {
-    let mut object = Object::new();
-    object.put("request", of.request);
-    object.put("reported", of.reported);
-    object.put("tokens", by_kind(of.counts.tokens));
-    object.put("messages", of.counts.messages);
-    object.put("media", of.counts.media);
-    object.into()
-}
-
-fn session_from_json(value: Value) -> Result<SessionReport> {
-    let mut fields = Fields::of(value, "a session")?;
-    let mut report = |key: &str| -> Result<ReportedRequest> {
-        let found = fields.nested(key, report_from_json)?;
-        Ok(Fields::required(found, key, "a reported request")?)
-    };
-    let (first, last) = (report("first")?, report("last")?);
-    if last.request < first.request {
-        let expected = format!("at least {}, the first request", first.request);
-        return Err(Error::expected(expected, last.request).under("request").under("last"));
+impl From<ReportedRequest> for WrittenRequest {
+    fn from(ReportedRequest { request, reported, counts }: ReportedRequest) -> Self {
+        let KindCounts { tokens, messages, media } = counts;
+        Self { request, reported, tokens, messages, media }
     }
-    let of = SessionReport {
-        session: text(&mut fields, "session")?,
-        model: text(&mut fields, "model")?,
-        client: text(&mut fields, "client")?,
-        is_subagent: Fields::required(fields.bool("subagent")?, "subagent", "a boolean")?,
-        first,
-        last,
-    };
-    finish(fields).map(|()| of)
 }
 
-fn report_from_json(value: Value) -> Result<ReportedRequest> {
-    let mut fields = Fields::of(value, "a reported request")?;
-    let tokens = fields.nested("tokens", |value| -> Result<_> {
-        let mut fields = Fields::of(value, "tokens by kind")?;
-        let mut tokens = [0; TextKind::ALL.len()];
-        for (own, kind) in tokens.iter_mut().zip(TextKind::ALL) {
-            *own = number(&mut fields, kind.as_str())?;
-        }
-        finish(fields).map(|()| tokens)
-    })?;
-    let of = ReportedRequest {
-        request: number(&mut fields, "request")?,
-        reported: number(&mut fields, "reported")?,
-        counts: KindCounts {
-            tokens: Fields::required(tokens, "tokens", "tokens by kind")?,
-            messages: number(&mut fields, "messages")?,
-            media: number(&mut fields, "media")?,
-        },
-    };
-    if of.reported == 0 {
-        return Err(Error::expected("at least one token", 0).under("reported"));
+impl From<WrittenRequest> for ReportedRequest {
+    fn from(of: WrittenRequest) -> Self {
+        let WrittenRequest { request, reported, tokens, messages, media } = of;
+        Self { request, reported, counts: KindCounts { tokens, messages, media } }
     }
-    finish(fields).map(|()| of)
 }
 
 fn refused_to_json(of: &UncalibratedModel) -> Value {
@@ -306,39 +206,57 @@ fn refused_to_json(of: &UncalibratedModel) -> Value {
     object.into()
 }
 
-fn by_kind<T: Into<Value>>(values: [T; TextKind::ALL.len()]) -> Value {
-    let mut object = Object::new();
-    for (kind, value) in TextKind::ALL.into_iter().zip(values) {
-        object.put(kind.as_str(), value);
+/// A slope in millionths.
+pub(super) mod slope {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::tokens::Slope;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    pub(in super::super) fn serialize<S: Serializer>(of: &Slope, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u32(of.millionths())
     }
-    object.into()
-}
 
-fn text(fields: &mut Fields, key: &str) -> Result<Arc<str>> {
-    Ok(Fields::required(fields.string(key)?, key, "a string")?.into())
-}
-
-/// A count of at most 2^53: no provider reports more.
-fn number(fields: &mut Fields, key: &str) -> Result<u64> {
-    let expected = "an integer from 0 to 2^53";
-    let found = Fields::required(fields.u64(key)?, key, expected)?;
-    if found > 1 << 53 {
-        return Err(Error::expected(expected, found).under(key));
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Slope, D::Error> {
+        let found = u32::deserialize(from)?;
+        Slope::from_millionths(found).ok_or_else(|| {
+            let (least, most) = (Slope::LEAST.millionths(), Slope::MOST.millionths());
+            let message = format!("expected millionths from {least} to {most}, found {found}");
+            D::Error::custom(message)
+        })
     }
-    Ok(found)
 }
 
-fn list<T>(fields: &mut Fields, key: &str, load: impl Fn(Value) -> Result<T>) -> Result<Vec<T>> {
-    let values = Fields::required(fields.array(key)?, key, "a list")?;
-    let loaded = values.into_iter().enumerate();
-    loaded
-        .map(|(index, value)| load(value).map_err(|error| error.under(index).under(key)))
-        .collect()
-}
+/// Figures by kind of text, as an object.
+pub(super) mod by_kind {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn finish(fields: Fields) -> Result<()> {
-    match fields.rest().keys().next() {
-        None => Ok(()),
-        Some(key) => Err(Error::expected("no other member", format_args!("{key:?}"))),
+    use super::TextKind;
+
+    type ByKind<T> = [T; TextKind::ALL.len()];
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Kinds<T> {
+        prose: T,
+        calls: T,
+        results: T,
+        reasoning: T,
+    }
+
+    pub(in super::super) fn serialize<T: Serialize, S: Serializer>(
+        of: &ByKind<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_map(TextKind::ALL.map(TextKind::as_str).into_iter().zip(of))
+    }
+
+    pub(in super::super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<ByKind<T>, D::Error> {
+        let Kinds { prose, calls, results, reasoning } = Kinds::deserialize(from)?;
+        Ok([prose, calls, results, reasoning])
     }
 }

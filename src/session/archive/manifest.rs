@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
-    json::{self, Object, ObjectExt, Value, object},
+    json::{self, Fields, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
     snapshot::{FrameSnapshot, Totals},
     transcript::{ImportReport, RecordNote, TranscriptFormat, UnknownRecord},
@@ -19,7 +21,8 @@ const VERSION: u64 = 1;
 const MOST_BYTES: u64 = json::MAX_BYTES as u64 + 64;
 
 /// What is known of an archived transcript besides its frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "WrittenEntry", into = "WrittenEntry")]
 pub struct TranscriptEntry {
     /// The path as it was given.
     pub file: String,
@@ -42,15 +45,19 @@ pub struct TranscriptEntry {
 }
 
 /// What is known of a session in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionEntry {
     /// The name of the session.
     pub session: Arc<str>,
     /// The sums of its frames.
+    #[serde(flatten)]
     pub totals: Totals,
     /// The first frame with a system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) system_from: Option<FrameSeq>,
     /// What the model sees after the last frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tail: Option<Arc<FrameSnapshot>>,
 }
 
@@ -64,118 +71,111 @@ impl TranscriptEntry {
     pub fn may_replace(&self) -> bool {
         self.context_frames > 0
     }
+}
 
-    fn to_json(&self) -> Object {
-        let counts = |kinds: &BTreeMap<String, u64>| -> Object {
-            kinds.iter().map(|(kind, count)| (kind.clone(), Value::from(*count))).collect()
-        };
-        let mut object = object! {
-            "file": self.file.as_str(),
-            "inputFormat": self.input_format.name(),
-            "format": self.format.as_str(),
-            "tokenizer": self.tokenizer.as_str(),
-            "sessionsSeen": self.report.sessions,
-            "skipped": counts(&self.report.skipped),
-        };
-        if !self.report.unread_requests.is_empty() {
-            object.put("unreadRequests", counts(&self.report.unread_requests));
-        }
-        if let Some(first) = self.report.unknown.first() {
-            let first = object! {
-                "records": self.report.unknown_records,
-                "line": first.line,
-                "reason": first.reason.as_str(),
-            };
-            object.insert("notUnderstood".to_owned(), first.into());
-        }
-        if let Some(first) = self.report.notes.first() {
-            let first = object! {
-                "count": self.report.noted,
-                "line": first.line,
-                "text": first.text.as_str(),
-            };
-            object.insert("noted".to_owned(), first.into());
-        }
-        object.put("contextFrames", self.context_frames);
-        if self.exchanges > 0 {
-            object.insert("exchanges".to_owned(), self.exchanges.into());
-        }
-        object.insert("frameTable".to_owned(), self.frame_table.into());
-        let sessions = self.sessions.iter().map(SessionEntry::to_json).collect::<Value>();
-        object.insert("sessions".to_owned(), sessions);
-        object
-    }
+/// The wire form of an entry.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenEntry {
+    file: String,
+    input_format: String,
+    format: String,
+    tokenizer: String,
+    sessions_seen: u64,
+    skipped: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    unread_requests: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_understood: Option<WrittenUnknown>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noted: Option<WrittenNote>,
+    context_frames: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    exchanges: u64,
+    frame_table: u64,
+    sessions: Vec<SessionEntry>,
+}
 
-    fn from_json(value: &Value) -> Result<Self, ManifestFault> {
-        let mut report =
-            ImportReport { sessions: number(value, "sessionsSeen")?, ..ImportReport::default() };
-        let counts = |key: &'static str, kinds: &Value| {
-            let kinds = kinds.as_object().into_iter().flat_map(Object::iter);
-            let counted = kinds.map(|(kind, count)| Some((kind.clone(), count.as_u64()?)));
-            counted.collect::<Option<BTreeMap<_, _>>>().ok_or(ManifestFault::Member(key))
-        };
-        let skipped = value.get("skipped").filter(|kinds| kinds.as_object().is_some());
-        let skipped = skipped.ok_or(ManifestFault::Member("skipped"))?;
-        report.skipped = counts("skipped", skipped)?;
-        if let Some(unread) = value.get("unreadRequests") {
-            report.unread_requests = counts("unreadRequests", unread)?;
+/// How many records were not understood, and the first of them.
+#[derive(Serialize, Deserialize)]
+struct WrittenUnknown {
+    records: u64,
+    line: u64,
+    reason: String,
+}
+
+/// How many things were noted, and the first of them.
+#[derive(Serialize, Deserialize)]
+struct WrittenNote {
+    count: u64,
+    line: u64,
+    text: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl From<TranscriptEntry> for WrittenEntry {
+    fn from(of: TranscriptEntry) -> Self {
+        let ImportReport { sessions, skipped, unread_requests, unknown, notes, .. } = of.report;
+        let (records, count) = (of.report.unknown_records, of.report.noted);
+        let unknown = unknown.into_iter().next();
+        let note = notes.into_iter().next();
+        Self {
+            file: of.file,
+            input_format: of.input_format.name().to_owned(),
+            format: of.format,
+            tokenizer: of.tokenizer,
+            sessions_seen: sessions,
+            skipped,
+            unread_requests,
+            not_understood: unknown.map(|UnknownRecord { line, reason }| WrittenUnknown {
+                records,
+                line,
+                reason,
+            }),
+            noted: note.map(|RecordNote { line, text }| WrittenNote { count, line, text }),
+            context_frames: of.context_frames,
+            exchanges: of.exchanges,
+            frame_table: of.frame_table,
+            sessions: of.sessions,
         }
-        if let Some(first) = value.get("notUnderstood") {
-            report.unknown_records = number(first, "records")?;
-            let reason = text(first, "reason")?.to_owned();
-            report.unknown = vec![UnknownRecord { line: number(first, "line")?, reason }];
-        }
-        if let Some(first) = value.get("noted") {
-            report.noted = number(first, "count")?;
-            let text = text(first, "text")?.to_owned();
-            report.notes = vec![RecordNote { line: number(first, "line")?, text }];
-        }
-        let input_format = TranscriptFormat::from_name(text(value, "inputFormat")?);
-        let sessions = array(value, "sessions")?;
-        Ok(Self {
-            file: text(value, "file")?.to_owned(),
-            input_format: input_format.ok_or(ManifestFault::Member("inputFormat"))?,
-            format: text(value, "format")?.to_owned(),
-            tokenizer: text(value, "tokenizer")?.to_owned(),
-            report,
-            context_frames: number(value, "contextFrames")?,
-            exchanges: optional(value, "exchanges")?,
-            frame_table: number(value, "frameTable")?,
-            sessions: sessions.iter().map(SessionEntry::from_json).collect::<Result<_, _>>()?,
-        })
     }
 }
 
-impl SessionEntry {
-    fn to_json(&self) -> Object {
-        let Totals { frames, chunks, bytes, tokens } = self.totals;
-        let mut object = object! {
-            "session": &*self.session,
-            "frames": frames,
-            "chunks": chunks,
-            "bytes": bytes,
-            "tokens": tokens,
-        };
-        if let Some(frame) = self.system_from {
-            object.insert("systemFrom".to_owned(), frame.get().into());
-        }
-        if let Some(tail) = &self.tail {
-            object.insert("tail".to_owned(), tail.to_json());
-        }
-        object
-    }
+impl TryFrom<WrittenEntry> for TranscriptEntry {
+    type Error = String;
 
-    fn from_json(value: &Value) -> Result<Self, ManifestFault> {
-        let tail = value.get("tail").cloned().map(FrameSnapshot::from_json).transpose();
-        let totals = Totals {
-            frames: number(value, "frames")?,
-            chunks: number(value, "chunks")?,
-            bytes: number(value, "bytes")?,
-            tokens: number(value, "tokens")?,
+    fn try_from(of: WrittenEntry) -> Result<Self, String> {
+        let mut report = ImportReport {
+            sessions: of.sessions_seen,
+            skipped: of.skipped,
+            unread_requests: of.unread_requests,
+            ..ImportReport::default()
         };
-        let tail = tail.map_err(ManifestFault::Error)?.map(Arc::new);
-        let system_from = value.get("systemFrom").and_then(Value::as_u64).map(FrameSeq::new);
-        Ok(Self { session: text(value, "session")?.into(), totals, system_from, tail })
+        if let Some(WrittenUnknown { records, line, reason }) = of.not_understood {
+            report.unknown_records = records;
+            report.unknown = vec![UnknownRecord { line, reason }];
+        }
+        if let Some(WrittenNote { count, line, text }) = of.noted {
+            report.noted = count;
+            report.notes = vec![RecordNote { line, text }];
+        }
+        let expected =
+            || format!("expected an `inputFormat` that is known, found {:?}", of.input_format);
+        Ok(Self {
+            file: of.file,
+            input_format: TranscriptFormat::from_name(&of.input_format).ok_or_else(expected)?,
+            format: of.format,
+            tokenizer: of.tokenizer,
+            report,
+            context_frames: of.context_frames,
+            exchanges: of.exchanges,
+            frame_table: of.frame_table,
+            sessions: of.sessions,
+        })
     }
 }
 
@@ -191,11 +191,8 @@ pub(super) fn sum(all: impl Iterator<Item = Totals>) -> Totals {
 
 /// Writes the list of a directory, which makes it one.
 pub(super) fn write(directory: &Path, files: &[TranscriptEntry]) -> Result<()> {
-    let manifest = object! {
-        "kind": KIND,
-        "version": VERSION,
-        "files": files.iter().map(TranscriptEntry::to_json).collect::<Value>(),
-    };
+    let files = json::to_value(files)?;
+    let manifest = object! { "kind": KIND, "version": VERSION, "files": files };
     let line = line::seal(&Value::from(manifest).to_string())?;
     write_atomic(&DiskFiles, directory.join(MANIFEST), format!("{line}\n").as_bytes())?;
     Ok(())
@@ -205,59 +202,33 @@ pub(super) fn write(directory: &Path, files: &[TranscriptEntry]) -> Result<()> {
 pub(super) fn read(directory: &Path) -> Result<Vec<TranscriptEntry>> {
     let path = directory.join(MANIFEST);
     let bytes = read_file(&DiskFiles, &path, MOST_BYTES)?;
-    parse(&bytes).map_err(|wrong| {
-        let error = match wrong {
-            ManifestFault::Error(error) => error,
-            ManifestFault::Member(name) => Error::new(
+    parse(&bytes).map_err(|error| {
+        let error = match error.kind() {
+            ErrorKind::Shape => Error::new(
                 ErrorKind::Shape,
-                format!("the manifest of the archive has a wrong `{name}`; make the archive again"),
+                format!("the manifest of the archive is wrong: {error}; make the archive again"),
             ),
-            ManifestFault::Version(found) => Error::new(
-                ErrorKind::Version,
-                format!(
-                    "the archive is of version {found}, and this program reads version {VERSION}"
-                ),
-            ),
+            _ => error,
         };
         error.in_file(&path)
     })
 }
 
-enum ManifestFault {
-    Error(Error),
-    Member(&'static str),
-    Version(u64),
-}
-
-fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>, ManifestFault> {
+fn parse(bytes: &[u8]) -> Result<Vec<TranscriptEntry>> {
     // What is not UTF-8 fails the check, too.
     let text = String::from_utf8_lossy(bytes);
-    let line = line::open(text.strip_suffix('\n').unwrap_or(&text))
-        .map_err(|error| ManifestFault::Error(error.into()))?;
-    let manifest =
-        json::read(line.as_bytes()).map_err(|error| ManifestFault::Error(error.into()))?;
-    if manifest.str_at("kind") != Some(KIND) {
-        return Err(ManifestFault::Member("kind"));
+    let line = line::open(text.strip_suffix('\n').unwrap_or(&text))?;
+    let mut manifest = Fields::of(json::read(line.as_bytes())?, "a list of an archive")?;
+    if manifest.string("kind")?.as_deref() != Some(KIND) {
+        return Err(Error::expected(format_args!("{KIND:?}"), "another kind").under("kind"));
     }
-    match number(&manifest, "version")? {
-        VERSION => array(&manifest, "files")?.iter().map(TranscriptEntry::from_json).collect(),
-        version => Err(ManifestFault::Version(version)),
+    let version = Fields::required(manifest.u64("version")?, "version", "a version")?;
+    if version != VERSION {
+        let message = format!(
+            "the archive is of version {version}, and this program reads version {VERSION}"
+        );
+        return Err(Error::new(ErrorKind::Version, message));
     }
-}
-
-fn number(value: &Value, key: &'static str) -> Result<u64, ManifestFault> {
-    value.get(key).and_then(Value::as_u64).ok_or(ManifestFault::Member(key))
-}
-
-/// A number that is 0 where it is missing.
-fn optional(value: &Value, key: &'static str) -> Result<u64, ManifestFault> {
-    if value.get(key).is_none() { Ok(0) } else { number(value, key) }
-}
-
-fn text<'v>(value: &'v Value, key: &'static str) -> Result<&'v str, ManifestFault> {
-    value.str_at(key).ok_or(ManifestFault::Member(key))
-}
-
-fn array<'v>(value: &'v Value, key: &'static str) -> Result<&'v [Value], ManifestFault> {
-    value.get(key).and_then(Value::as_array).ok_or(ManifestFault::Member(key))
+    let files = Fields::required(manifest.take("files"), "files", "an array")?;
+    Ok(json::from_value(files).map_err(|error| error.under("files"))?)
 }

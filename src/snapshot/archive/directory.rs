@@ -7,7 +7,7 @@ use super::{frame_rows::FrameRow, sealed_tables::SealedTables, state::Places, te
 const BLOCK: usize = 256;
 
 /// How many frames, chunks, bytes and tokens there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Totals {
     /// Frames.
     pub frames: u64,

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::{
     lost::{LostTexts, last_frame_of},
     originals::Replaced,
@@ -21,10 +23,11 @@ use crate::{
 /// [`WindowOriginals::search`] finds each of them, and [`WindowOriginals::page`] shows it in as many
 /// tokens as are asked for. What was forgotten on demand is named as such, and cannot be found.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LossReceipt {
     /// The epoch that this is the receipt of; `None` where it is that of the whole context, or where
     /// nothing of the context before has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Epoch>,
     /// What stands for frames, in the order of these.
     pub replaced: Vec<ReplacedFrames>,
@@ -34,7 +37,8 @@ pub struct LossReceipt {
 
 /// Frames that something else stands for.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ReplacedFrames {
     /// What was done to them.
     pub kind: ReplacementKind,
@@ -56,7 +60,8 @@ pub struct ReplacedFrames {
 
 /// What was done to frames.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ReplacementKind {
     /// A block says what they said.
     Summarised,
@@ -69,7 +74,8 @@ pub enum ReplacementKind {
 }
 
 /// Where the originals of frames are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OriginalsState {
     /// The window and its history hold them.
     #[default]
@@ -82,7 +88,7 @@ pub enum OriginalsState {
 
 /// A text that stands in frames, and can no longer be read in the context.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostText {
     /// What it is.
     pub kind: LostKind,
@@ -97,7 +103,8 @@ pub struct LostText {
 }
 
 /// What a lost text is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LostKind {
     /// A sentence of the user that is a rule or a preference.
     Rule,

@@ -5,10 +5,8 @@ use std::fmt;
 use super::{LossReceipt, LostKind, LostText, ReplacedFrames};
 use crate::{
     id::FrameSeq,
-    json::{Object, ObjectExt, Value},
+    json::{self, Value},
 };
-
-crate::json::serialize_through_json!(LossReceipt);
 
 /// The columns of the text.
 const COLUMNS: usize = 80;
@@ -16,45 +14,7 @@ const COLUMNS: usize = 80;
 impl LossReceipt {
     /// The JSON form (`docs/FORMAT.md`). O(size).
     pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        if let Some(epoch) = &self.epoch {
-            let mut of = Object::new();
-            of.put("number", epoch.number);
-            of.put("from", epoch.from.get());
-            of.put("blocks", epoch.blocks.iter().map(|id| &**id).collect::<Value>());
-            object.put("epoch", of);
-        }
-        object
-            .put("replaced", self.replaced.iter().map(ReplacedFrames::to_json).collect::<Value>());
-        object.put("lost", self.lost.iter().map(LostText::to_json).collect::<Value>());
-        object.into()
-    }
-}
-
-impl ReplacedFrames {
-    fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("kind", self.kind.as_str());
-        object.put("id", &*self.id);
-        object.put("from", self.from.get());
-        object.put("to", self.to.get());
-        object.put("frames", self.frames);
-        object.put("tokensBefore", self.tokens_before);
-        object.put("tokensAfter", self.tokens_after);
-        object.put("originals", self.originals.as_str());
-        object.into()
-    }
-}
-
-impl LostText {
-    fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("kind", self.kind.as_str());
-        object.put("text", self.text.as_str());
-        object.put("frame", self.frame.get());
-        object.put("frames", self.frames);
-        object.put("id", &*self.id);
-        object.into()
+        json::to_value(self).unwrap_or_default()
     }
 }
 

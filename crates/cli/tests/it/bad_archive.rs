@@ -204,11 +204,11 @@ fn a_list_of_another_version_or_kind_is_refused() {
     );
     assert_eq!(
         said(r#"{"kind":"soup","version":1,"files":[]}"#),
-        "error: the manifest of the archive has a wrong `kind`; make the archive again"
+        "error: the manifest of the archive is wrong: expected \"afterimage archive\", found another kind (at /kind); make the archive again"
     );
     assert_eq!(
         said(r#"{"kind":"afterimage archive","version":1,"files":[{}]}"#),
-        "error: the manifest of the archive has a wrong `sessionsSeen`; make the archive again"
+        "error: the manifest of the archive is wrong: expected a value, found nothing (at /files/0/file); make the archive again"
     );
 }
 
