@@ -37,29 +37,18 @@ pub struct Repair {
     pub kind: RepairKind,
 }
 
-/// How a pair was repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RepairKind {
-    /// A call was answered with the placeholder.
-    Placeholder,
-    /// A call was left out.
-    CallDropped,
-    /// A result became text.
-    ResultAsText,
-    /// A result was left out.
-    ResultDropped,
-}
-
-impl RepairKind {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RepairKind::Placeholder => "placeholder",
-            RepairKind::CallDropped => "call_dropped",
-            RepairKind::ResultAsText => "result_as_text",
-            RepairKind::ResultDropped => "result_dropped",
-        }
+crate::json::name_enum! {
+    /// How a pair was repaired.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RepairKind {
+        /// A call was answered with the placeholder.
+        Placeholder = "placeholder",
+        /// A call was left out.
+        CallDropped = "call_dropped",
+        /// A result became text.
+        ResultAsText = "result_as_text",
+        /// A result was left out.
+        ResultDropped = "result_dropped",
     }
 }
 

@@ -31,29 +31,19 @@ pub struct FirstDifference {
     models: Option<(String, String)>,
 }
 
-/// What became of the part of a request that first differs.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// It says something else.
-    Changed,
-    /// It was not there before.
-    Added,
-    /// It is no longer there, or not all of it.
-    Removed,
-    /// It stands elsewhere.
-    Moved,
-}
-
-impl ChangeKind {
-    /// The name on the wire: `changed`, `added`, `removed`, `moved`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::Moved => "moved",
-        }
+crate::json::name_enum! {
+    /// What became of the part of a request that first differs.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ChangeKind {
+        /// It says something else.
+        Changed = "changed",
+        /// It was not there before.
+        Added = "added",
+        /// It is no longer there, or not all of it.
+        Removed = "removed",
+        /// It stands elsewhere.
+        Moved = "moved",
     }
 }
 

@@ -89,18 +89,20 @@ impl UnservedEntry {
     }
 }
 
-/// Whether an entry of the cache can still be there.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// A time or a rule is missing.
-    Unknown,
-    /// It is kept for so long.
-    Kept,
-    /// It is kept for so long at the most, and not always.
-    Uncertain,
-    /// Its time has passed.
-    Expired,
+crate::json::name_enum! {
+    /// Whether an entry of the cache can still be there.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lifetime {
+        /// A time or a rule is missing.
+        Unknown = "unknown",
+        /// It is kept for so long.
+        Kept = "kept",
+        /// It is kept for so long at the most, and not always.
+        Uncertain = "uncertain",
+        /// Its time has passed.
+        Expired = "expired",
+    }
 }
 
 /// Why there is no forecast.
@@ -124,18 +126,6 @@ pub enum NoForecast {
         /// How many the provider takes.
         most: usize,
     },
-}
-
-impl Lifetime {
-    /// The name on the wire: `unknown`, `kept`, `uncertain`, `expired`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Kept => "kept",
-            Self::Uncertain => "uncertain",
-            Self::Expired => "expired",
-        }
-    }
 }
 
 impl NoForecast {

@@ -94,25 +94,16 @@ pub enum Setting {
     TtlMost,
 }
 
-/// Where the value of a setting comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// The provider publishes it.
-    Documented,
-    /// Recorded requests show it.
-    Measured,
-    /// Nobody says it.
-    Unknown,
-}
-
-impl Basis {
-    /// The name on the wire: `documented`, `measured`, `unknown`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Documented => "documented",
-            Self::Measured => "measured",
-            Self::Unknown => "unknown",
-        }
+crate::json::name_enum! {
+    /// Where the value of a setting comes from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Basis {
+        /// The provider publishes it.
+        Documented = "documented",
+        /// Recorded requests show it.
+        Measured = "measured",
+        /// Nobody says it.
+        Unknown = "unknown",
     }
 }
 

@@ -1,21 +1,23 @@
 //! What in a text changes by itself.
 
-/// Something that changes by itself, and takes the cache from what stands behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Volatile {
-    /// A day.
-    Date,
-    /// A time of day, with or without its day.
-    Time,
-    /// Seconds or milliseconds since 1970.
-    Epoch,
-    /// A UUID.
-    Uuid,
-    /// A hash, or a random id: at least 16 hexadecimal digits.
-    Hash,
-    /// A number that is another one now.
-    Number,
+crate::json::name_enum! {
+    /// Something that changes by itself, and takes the cache from what stands behind it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Volatile {
+        /// A day.
+        Date = "date",
+        /// A time of day, with or without its day.
+        Time = "time",
+        /// Seconds or milliseconds since 1970.
+        Epoch = "epoch",
+        /// A UUID.
+        Uuid = "uuid",
+        /// A hash, or a random id: at least 16 hexadecimal digits.
+        Hash = "hash",
+        /// A number that is another one now.
+        Number = "number",
+    }
 }
 
 const NAMES: [&str; 38] = [
@@ -60,18 +62,6 @@ const NAMES: [&str; 38] = [
 ];
 
 impl Volatile {
-    /// The name on the wire: `date`, `time`, `epoch`, `uuid`, `hash`, `number`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Date => "date",
-            Self::Time => "time",
-            Self::Epoch => "epoch",
-            Self::Uuid => "uuid",
-            Self::Hash => "hash",
-            Self::Number => "number",
-        }
-    }
-
     /// For people.
     pub const fn words(self) -> &'static str {
         match self {

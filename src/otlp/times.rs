@@ -10,28 +10,18 @@ use crate::{
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// Where the times of a span come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeSource {
-    /// The source tells when it began and when it ended.
-    Recorded,
-    /// The source tells when it began, and not how long it took.
-    Start,
-    /// The request before it, or after it, in the session has a time.
-    Neighbour,
-    /// No request of the session has a time: they stand a second apart, from 1970 on.
-    Order,
-}
-
-impl TimeSource {
-    /// The name on the wire.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Start => "start",
-            Self::Neighbour => "neighbour",
-            Self::Order => "order",
-        }
+crate::json::name_enum! {
+    /// Where the times of a span come from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum TimeSource {
+        /// The source tells when it began and when it ended.
+        Recorded = "recorded",
+        /// The source tells when it began, and not how long it took.
+        Start = "start",
+        /// The request before it, or after it, in the session has a time.
+        Neighbour = "neighbour",
+        /// No request of the session has a time: they stand a second apart, from 1970 on.
+        Order = "order",
     }
 }
 

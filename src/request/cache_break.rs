@@ -5,16 +5,17 @@ use crate::{
     transcript::Api,
 };
 
-/// From where on a provider's cache does not serve a request, whatever text is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheFrom {
-    /// Nothing is served.
-    Start,
-    /// The tools are.
-    System,
-    /// The tools and the system prompt are.
-    Messages,
+crate::json::name_enum! {
+    /// From where on a provider's cache does not serve a request, whatever text is the same.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum CacheFrom {
+        /// Nothing is served.
+        Start = "start",
+        /// The tools are.
+        System = "system",
+        /// The tools and the system prompt are.
+        Messages = "messages",
+    }
 }
 
 /// Something that differs between two requests and takes the cache from the second.
@@ -27,15 +28,6 @@ pub struct CacheBreak {
 }
 
 impl CacheFrom {
-    /// The name on the wire: `start`, `system`, `messages`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::System => "system",
-            Self::Messages => "messages",
-        }
-    }
-
     /// What is billed again, for people.
     pub const fn billed(self) -> &'static str {
         match self {

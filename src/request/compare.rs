@@ -109,34 +109,25 @@ pub struct ReshapedContent {
     pub change: FormChange,
 }
 
-/// How two forms of one content differ.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormChange {
-    /// It was a list of blocks, and is a text.
-    Text,
-    /// It was a text, and is a list of blocks.
-    Blocks,
-    /// It has marks for the cache, and had none.
-    Marked,
-    /// It had marks for the cache, and has none.
-    Unmarked,
-    /// It has other marks for the cache, or at other places.
-    Remarked,
+crate::json::name_enum! {
+    /// How two forms of one content differ.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FormChange {
+        /// It was a list of blocks, and is a text.
+        Text = "text",
+        /// It was a text, and is a list of blocks.
+        Blocks = "blocks",
+        /// It has marks for the cache, and had none.
+        Marked = "marked",
+        /// It had marks for the cache, and has none.
+        Unmarked = "unmarked",
+        /// It has other marks for the cache, or at other places.
+        Remarked = "remarked",
+    }
 }
 
 impl FormChange {
-    /// The name on the wire: `text`, `blocks`, `marked`, `unmarked`, `remarked`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Blocks => "blocks",
-            Self::Marked => "marked",
-            Self::Unmarked => "unmarked",
-            Self::Remarked => "remarked",
-        }
-    }
-
     /// Whether it is another shape, and not another mark.
     pub const fn is_shape(self) -> bool {
         matches!(self, Self::Text | Self::Blocks)

@@ -26,6 +26,51 @@ impl Text {
     }
 }
 
+/// Declares an enum of closed names: `as_str` gives the name on the wire, and serde writes it.
+///
+/// ```
+/// afterimage_json::name_enum! {
+///     /// Where a vessel is.
+///     #[derive(Clone, Copy)]
+///     pub enum Berth {
+///         /// At the quay.
+///         Quay = "quay",
+///         /// At anchor.
+///         Roads = "roads",
+///     }
+/// }
+///
+/// assert_eq!(Berth::Roads.as_str(), "roads");
+/// ```
+#[macro_export]
+macro_rules! name_enum {
+    (
+        $(#[$meta:meta])* $vis:vis enum $name:ident {
+            $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$vmeta])* $variant,)+
+        }
+
+        impl $name {
+            /// The name on the wire.
+            $vis const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+
 /// Declares an open string type over a shared or static text, with serde's traits.
 ///
 /// ```

@@ -42,17 +42,19 @@ pub use session::{ReportedRequest, SessionReport, UsualLack};
 
 const MILLION: i128 = 1_000_000;
 
-/// A kind of text, by what it is in a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TextKind {
-    /// What people, agents and operators say.
-    Prose,
-    /// The arguments of tool calls, and definitions of tools: JSON.
-    Calls,
-    /// What tools answer: code, logs, pages.
-    Results,
-    /// Reasoning.
-    Reasoning,
+crate::json::name_enum! {
+    /// A kind of text, by what it is in a conversation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TextKind {
+        /// What people, agents and operators say.
+        Prose = "prose",
+        /// The arguments of tool calls, and definitions of tools: JSON.
+        Calls = "calls",
+        /// What tools answer: code, logs, pages.
+        Results = "results",
+        /// Reasoning.
+        Reasoning = "reasoning",
+    }
 }
 
 impl TextKind {
@@ -66,16 +68,6 @@ impl TextKind {
             Some("result") => Self::Results,
             Some("thought") => Self::Reasoning,
             _ => Self::Prose,
-        }
-    }
-
-    /// The name on the wire: `prose`, `calls`, `results`, `reasoning`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Prose => "prose",
-            Self::Calls => "calls",
-            Self::Results => "results",
-            Self::Reasoning => "reasoning",
         }
     }
 }

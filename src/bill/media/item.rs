@@ -14,48 +14,30 @@ use crate::{
 /// How much of a file is looked at for its size: a photograph may begin with a preview of itself.
 const LOOKED_AT: usize = 256 << 10;
 
-/// What a medium is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MediaKind {
-    /// An image.
-    Image,
-    /// A sound.
-    Audio,
-    /// A document, as a PDF.
-    Document,
-}
-
-impl MediaKind {
-    /// The name on the wire: `image`, `audio`, `document`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Audio => "audio",
-            Self::Document => "document",
-        }
+crate::json::name_enum! {
+    /// What a medium is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MediaKind {
+        /// An image.
+        Image = "image",
+        /// A sound.
+        Audio = "audio",
+        /// A document, as a PDF.
+        Document = "document",
     }
 }
 
-/// Why nobody knows what a medium costs.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MediaGap {
-    /// No model is named.
-    Model,
-    /// No rule for the model is known.
-    Rule,
-    /// Its size is not known: it stands elsewhere, or is of another format.
-    Size,
-}
-
-impl MediaGap {
-    /// The name on the wire: `noModel`, `noRule`, `noSize`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "noModel",
-            Self::Rule => "noRule",
-            Self::Size => "noSize",
-        }
+crate::json::name_enum! {
+    /// Why nobody knows what a medium costs.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MediaGap {
+        /// No model is named.
+        Model = "noModel",
+        /// No rule for the model is known.
+        Rule = "noRule",
+        /// Its size is not known: it stands elsewhere, or is of another format.
+        Size = "noSize",
     }
 }
 

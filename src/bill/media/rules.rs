@@ -33,42 +33,27 @@ impl ImageDetail {
     }
 }
 
-/// The rule that an image or a document is counted by.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MediaRule {
-    /// Anthropic: a token for each patch of 28 pixels.
-    AnthropicPatches,
-    /// Anthropic: so much for each page.
-    AnthropicPages,
-    /// OpenAI: a base, and so much for each tile of 512 pixels.
-    OpenaiTiles,
-    /// OpenAI: patches of 32 pixels, times a factor of the model.
-    OpenaiPatches,
-    /// Google, to Gemini 2.5: 258 for each tile.
-    GoogleTiles,
-    /// Google, from Gemini 3 on: as many as the resolution says, whatever the size.
-    GoogleResolution,
-    /// Google: so much for each page.
-    GooglePages,
-    /// What the source says itself.
-    Stated,
-}
-
-impl MediaRule {
-    /// The name on the wire: `anthropicPatches`, `anthropicPages`, `openaiTiles`, `openaiPatches`,
-    /// `googleTiles`, `googleResolution`, `googlePages`, `stated`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AnthropicPatches => "anthropicPatches",
-            Self::AnthropicPages => "anthropicPages",
-            Self::OpenaiTiles => "openaiTiles",
-            Self::OpenaiPatches => "openaiPatches",
-            Self::GoogleTiles => "googleTiles",
-            Self::GoogleResolution => "googleResolution",
-            Self::GooglePages => "googlePages",
-            Self::Stated => "stated",
-        }
+crate::json::name_enum! {
+    /// The rule that an image or a document is counted by.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MediaRule {
+        /// Anthropic: a token for each patch of 28 pixels.
+        AnthropicPatches = "anthropicPatches",
+        /// Anthropic: so much for each page.
+        AnthropicPages = "anthropicPages",
+        /// OpenAI: a base, and so much for each tile of 512 pixels.
+        OpenaiTiles = "openaiTiles",
+        /// OpenAI: patches of 32 pixels, times a factor of the model.
+        OpenaiPatches = "openaiPatches",
+        /// Google, to Gemini 2.5: 258 for each tile.
+        GoogleTiles = "googleTiles",
+        /// Google, from Gemini 3 on: as many as the resolution says, whatever the size.
+        GoogleResolution = "googleResolution",
+        /// Google: so much for each page.
+        GooglePages = "googlePages",
+        /// What the source says itself.
+        Stated = "stated",
     }
 }
 

@@ -103,24 +103,26 @@ pub struct ResidencyLine {
     pub share: Share,
 }
 
-/// Reported tokens that belong to no facet, and why.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Remainder {
-    /// Input that a transcript does not hold: tools, system prompt, and what forms, other counts and
-    /// media of unknown cost add.
-    NotInTranscript,
-    /// Input that the request does not hold by our count: forms, other counts, media of
-    /// unknown cost.
-    NotCounted,
-    /// Output that is not kept: reasoning, forms, other counts.
-    OutputNotKept,
-    /// Exchanges that no list of requests has.
-    Unlisted,
-    /// Parts of the input that do not fit into it.
-    BeyondInput,
-    /// What the provider's own tools cost besides tokens: its web searches.
-    ProviderTools,
+crate::json::name_enum! {
+    /// Reported tokens that belong to no facet, and why.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Remainder {
+        /// Input that a transcript does not hold: tools, system prompt, and what forms, other counts and
+        /// media of unknown cost add.
+        NotInTranscript = "notInTranscript",
+        /// Input that the request does not hold by our count: forms, other counts, media of
+        /// unknown cost.
+        NotCounted = "notCounted",
+        /// Output that is not kept: reasoning, forms, other counts.
+        OutputNotKept = "outputNotKept",
+        /// Exchanges that no list of requests has.
+        Unlisted = "unlisted",
+        /// Parts of the input that do not fit into it.
+        BeyondInput = "beyondInput",
+        /// What the provider's own tools cost besides tokens: its web searches.
+        ProviderTools = "providerTools",
+    }
 }
 
 impl Remainder {
@@ -133,19 +135,6 @@ impl Remainder {
         Self::BeyondInput,
         Self::ProviderTools,
     ];
-
-    /// The name on the wire: `notInTranscript`, `notCounted`, `outputNotKept`, `unlisted`,
-    /// `beyondInput`, `providerTools`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotInTranscript => "notInTranscript",
-            Self::NotCounted => "notCounted",
-            Self::OutputNotKept => "outputNotKept",
-            Self::Unlisted => "unlisted",
-            Self::BeyondInput => "beyondInput",
-            Self::ProviderTools => "providerTools",
-        }
-    }
 }
 
 impl Residency {

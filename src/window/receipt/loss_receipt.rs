@@ -58,32 +58,34 @@ pub struct ReplacedFrames {
     pub originals: OriginalsState,
 }
 
-/// What was done to frames.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReplacementKind {
-    /// A block says what they said.
-    Summarised,
-    /// Each result of a tool in a frame is one line.
-    Masked,
-    /// The middle of a frame is left out.
-    Shortened,
-    /// They are left out.
-    Dropped,
+crate::json::name_enum! {
+    /// What was done to frames.
+    #[non_exhaustive]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ReplacementKind {
+        /// A block says what they said.
+        Summarised = "summarised",
+        /// Each result of a tool in a frame is one line.
+        Masked = "masked",
+        /// The middle of a frame is left out.
+        Shortened = "shortened",
+        /// They are left out.
+        Dropped = "dropped",
+    }
 }
 
-/// Where the originals of frames are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OriginalsState {
-    /// The window and its history hold them.
-    #[default]
-    Held,
-    /// They were spilled to an archive, or some of them: name it by [`WindowOriginals::archive`].
-    Archived,
-    /// They were forgotten on demand, or some of them: what these said is known to nobody.
-    Forgotten,
+crate::json::name_enum! {
+    /// Where the originals of frames are.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OriginalsState {
+        /// The window and its history hold them.
+        #[default]
+        Held = "held",
+        /// They were spilled to an archive, or some of them: name it by [`WindowOriginals::archive`].
+        Archived = "archived",
+        /// They were forgotten on demand, or some of them: what these said is known to nobody.
+        Forgotten = "forgotten",
+    }
 }
 
 /// A text that stands in frames, and can no longer be read in the context.
@@ -102,56 +104,24 @@ pub struct LostText {
     pub id: Arc<str>,
 }
 
-/// What a lost text is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LostKind {
-    /// A sentence of the user that is a rule or a preference.
-    Rule,
-    /// An identifier with a slash that is no address.
-    Path,
-    /// Any other identifier: ids, words of programs, files, addresses.
-    Name,
-    /// Four digits or more without a letter; dates and times.
-    Number,
-}
-
-impl ReplacementKind {
-    /// The wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Summarised => "summarised",
-            Self::Masked => "masked",
-            Self::Shortened => "shortened",
-            Self::Dropped => "dropped",
-        }
-    }
-}
-
-impl OriginalsState {
-    /// The wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Archived => "archived",
-            Self::Forgotten => "forgotten",
-        }
+crate::json::name_enum! {
+    /// What a lost text is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LostKind {
+        /// A sentence of the user that is a rule or a preference.
+        Rule = "rule",
+        /// An identifier with a slash that is no address.
+        Path = "path",
+        /// Any other identifier: ids, words of programs, files, addresses.
+        Name = "name",
+        /// Four digits or more without a letter; dates and times.
+        Number = "number",
     }
 }
 
 impl LostKind {
     /// All kinds, in the order of a receipt.
     pub const ALL: [Self; 4] = [Self::Rule, Self::Path, Self::Name, Self::Number];
-
-    /// The wire name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "rule",
-            Self::Path => "path",
-            Self::Name => "name",
-            Self::Number => "number",
-        }
-    }
 }
 
 impl LossReceipt {
