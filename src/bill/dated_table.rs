@@ -2,24 +2,67 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// How a provider's models may be named besides their own names.
+/// What a table says of models, by provider.
 #[derive(Clone, Debug)]
-pub(crate) struct ModelNames {
-    /// What may stand before a name.
-    pub(crate) prefixes: Vec<String>,
-    /// What may stand behind it; `#` is a digit.
-    pub(crate) suffixes: Vec<String>,
+pub(crate) struct ModelTable<T> {
+    pub(crate) providers: Vec<Provider<T>>,
 }
 
-impl ModelNames {
-    /// What a name may stand for: itself, without a prefix, without a suffix, without both.
-    pub(crate) fn forms<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n str> {
+/// What a table says of the models of a provider: each has its names, beside which some stand before
+/// them (`vertex/`) and behind them (`-####`, where `#` is a digit).
+#[derive(Clone, Debug)]
+pub(crate) struct Provider<T> {
+    pub(crate) name: String,
+    pub(crate) source: String,
+    pub(crate) prefixes: Vec<String>,
+    pub(crate) suffixes: Vec<String>,
+    pub(crate) models: Vec<(Vec<String>, T)>,
+}
+
+impl<T> ModelTable<T> {
+    /// What is said of a model: of its very name, or else of one that it has without what may stand
+    /// around it.
+    pub(crate) fn of(&self, model: &str) -> Option<&T> {
+        let exact = self.providers.iter().find_map(|provider| provider.named(model));
+        exact.or_else(|| {
+            let mut providers = self.providers.iter();
+            providers.find_map(|of| of.forms(model).find_map(|name| of.named(name)))
+        })
+    }
+
+    /// The providers, and where what is said of their models comes from.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
+    }
+
+    /// Whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.providers.iter().all(|provider| provider.models.is_empty())
+    }
+}
+
+impl<T> Provider<T> {
+    fn named(&self, name: &str) -> Option<&T> {
+        let found = self.models.iter().find(|(names, _)| names.iter().any(|own| own == name));
+        found.map(|(_, said)| said)
+    }
+
+    /// The name, and what is left of it without a prefix, a suffix, or both.
+    fn forms<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n str> {
         let stripped = self.prefixes.iter().filter_map(move |prefix| name.strip_prefix(&**prefix));
         std::iter::once(name).chain(stripped).flat_map(|name| {
             let shorter = self.suffixes.iter().filter_map(move |suffix| without(name, suffix));
             std::iter::once(name).chain(shorter)
         })
     }
+}
+
+/// Reads a table from TOML; an error names its line.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let said = shape(format!("not a table of {what}: {}", error.message()));
+        on_line(said, text, error.span().map(|span| span.start))
+    })
 }
 
 /// A name without a suffix in which `#` stands for a digit; `None` where it ends otherwise.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{
     Price,
-    dated_table::{ModelNames, day, on_line, shape},
+    dated_table::{ModelTable, Provider, day, on_line, read, shape},
     price::{ONE, Rates},
 };
 use crate::{
@@ -52,15 +52,7 @@ const UNIT: u128 = 1_000_000_000_000;
 pub struct Prices {
     date: String,
     currency: Currency,
-    providers: Vec<Provider>,
-}
-
-#[derive(Clone, Debug)]
-struct Provider {
-    name: String,
-    source: String,
-    names: ModelNames,
-    models: Vec<(Vec<String>, Price)>,
+    models: ModelTable<Price>,
 }
 
 /// Why an exchange has no price.
@@ -96,16 +88,12 @@ impl Prices {
     /// letters, for a table or an entry that names no model, and for a name that is there twice. A
     /// price must be a decimal number of zero or more with up to six digits behind the point.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let table: TomlPrices = toml::from_str(text).map_err(|error| {
-            let said = shape(format!("not a table of prices: {}", error.message()));
-            on_line(said, text, error.span().map(|span| span.start))
-        })?;
-        let TomlPrices { date, currency, provider } = table;
+        let TomlPrices { date, currency, provider } = read(text, "prices")?;
         let date = day(&date, "prices")?;
         let currency = Currency::from_name(&currency).ok_or_else(|| {
             shape(format!("expected a currency of three capital letters, found {currency:?}"))
         })?;
-        let mut prices = Self { date, currency, providers: Vec::new() };
+        let mut providers = Vec::new();
         for TomlProvider { name, source, prefixes, suffixes, terms, web_search, model } in provider
         {
             let mut models = Vec::new();
@@ -126,20 +114,20 @@ impl Prices {
                     price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
                 models.push((model.names.into_inner(), price));
             }
-            let names = ModelNames { prefixes, suffixes };
-            prices.providers.push(Provider { name, source, names, models });
+            providers.push(Provider { name, source, prefixes, suffixes, models });
         }
-        if prices.providers.iter().all(|provider| provider.models.is_empty()) {
+        let models = ModelTable { providers };
+        if models.is_empty() {
             return Err(shape("expected the price of a model, found none".to_owned()));
         }
         let mut seen = std::collections::HashSet::new();
-        let names = prices.providers.iter().flat_map(|provider| &provider.models);
+        let names = models.providers.iter().flat_map(|provider| &provider.models);
         for name in names.flat_map(|(names, _)| names) {
             if !seen.insert(name) {
                 return Err(shape(format!("the model {name:?} has two prices")));
             }
         }
-        Ok(prices)
+        Ok(Self { date, currency, models })
     }
 
     /// The day on which the prices were as they are here.
@@ -154,15 +142,14 @@ impl Prices {
 
     /// The providers, and where their prices come from. O(providers) for all of them.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
+        self.models.sources()
     }
 
     /// The price of a model; `None` where the table does not name it.
     ///
     /// Cost: O(names in the table) for each form of the name.
     pub fn of(&self, model: &str) -> Option<&Price> {
-        let exact = self.providers.iter().find_map(|provider| provider.named(model));
-        exact.or_else(|| self.providers.iter().find_map(|provider| provider.of(model)))
+        self.models.of(model)
     }
 
     /// What an exchange cost by these prices. Looks the model up, as [`Prices::of`].
@@ -189,18 +176,6 @@ impl Prices {
 /// the model.
 fn is_nothing(usage: &Usage) -> bool {
     usage.input == Some(0) && usage.output == Some(0)
-}
-
-impl Provider {
-    fn named(&self, name: &str) -> Option<&Price> {
-        let found = self.models.iter().find(|(names, _)| names.iter().any(|own| own == name));
-        found.map(|(_, price)| price)
-    }
-
-    /// The price of a name with a prefix, with a suffix, or with both.
-    fn of(&self, name: &str) -> Option<&Price> {
-        self.names.forms(name).find_map(|name| self.named(name))
-    }
 }
 
 #[derive(Deserialize)]

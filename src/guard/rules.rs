@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::{
     Result,
-    bill::dated_table::{ModelNames, day, on_line, shape},
+    bill::dated_table::{ModelTable, Provider, day, on_line, read, shape},
     transcript::Api,
 };
 
@@ -31,15 +31,7 @@ pub(super) const PARTS: u64 = 1000;
 #[derive(Clone, Debug)]
 pub struct CacheRules {
     date: String,
-    providers: Vec<Provider>,
-}
-
-#[derive(Clone, Debug)]
-struct Provider {
-    name: String,
-    source: String,
-    names: ModelNames,
-    families: Vec<(Vec<String>, ModelRules)>,
+    models: ModelTable<ModelRules>,
 }
 
 /// The rules of the cache that serves a model.
@@ -124,14 +116,12 @@ impl CacheRules {
     /// all. A family needs each setting of its kind of cache, and says of each whether it is
     /// documented, measured or unknown; else that is the error.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let table: TomlRules = toml::from_str(text).map_err(|error| {
-            let said = shape(format!("not a table of rules of caches: {}", error.message()));
-            on_line(said, text, error.span().map(|span| span.start))
-        })?;
-        let mut rules = Self { date: day(&table.date, "rules")?, providers: Vec::new() };
+        let TomlRules { date, provider } = read(text, "rules of caches")?;
+        let date = day(&date, "rules")?;
+        let mut providers = Vec::new();
         let mut seen = HashSet::new();
-        for provider in table.provider {
-            let mut families = Vec::new();
+        for provider in provider {
+            let mut models = Vec::new();
             for family in &provider.family {
                 let names = family.names.get_ref();
                 let at = Some(family.names.span().start);
@@ -145,16 +135,16 @@ impl CacheRules {
                     return Err(wrong(format!("the model {twice:?} has two families")));
                 }
                 let of = provider.rules(family).map_err(wrong)?;
-                families.push((names.clone(), of));
+                models.push((names.clone(), of));
             }
             let TomlProvider { name, source, prefixes, suffixes, .. } = provider;
-            let names = ModelNames { prefixes, suffixes };
-            rules.providers.push(Provider { name, source, names, families });
+            providers.push(Provider { name, source, prefixes, suffixes, models });
         }
-        if rules.providers.iter().all(|provider| provider.families.is_empty()) {
+        let models = ModelTable { providers };
+        if models.is_empty() {
             return Err(shape("expected the rules of a family of models, found none".to_owned()));
         }
-        Ok(rules)
+        Ok(Self { date, models })
     }
 
     /// The day on which the rules were as they are here.
@@ -164,25 +154,13 @@ impl CacheRules {
 
     /// The providers, and where their rules come from. O(providers) for all of them.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.providers.iter().map(|provider| (&*provider.name, &*provider.source))
+        self.models.sources()
     }
 
     /// The rules for a model; `None` where the table does not name it. O(names in the table) for
     /// each form of the name.
     pub fn of(&self, model: &str) -> Option<&ModelRules> {
-        let exact = self.providers.iter().find_map(|provider| provider.named(model));
-        exact.or_else(|| {
-            self.providers.iter().find_map(|provider| {
-                provider.names.forms(model).find_map(|name| provider.named(name))
-            })
-        })
-    }
-}
-
-impl Provider {
-    fn named(&self, name: &str) -> Option<&ModelRules> {
-        let found = self.families.iter().find(|(names, _)| names.iter().any(|own| own == name));
-        found.map(|(_, rules)| rules)
+        self.models.of(model)
     }
 }
 

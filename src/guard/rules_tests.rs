@@ -112,7 +112,7 @@ fn a_write_costs_by_the_rules_what_it_costs_by_the_prices() {
         ..Default::default()
     };
     let mut compared = 0;
-    for (names, of) in rules.providers.iter().flat_map(|provider| &provider.families) {
+    for (names, of) in rules.models.providers.iter().flat_map(|provider| &provider.models) {
         for name in names {
             let Some(price) = prices.of(name) else { continue };
             let cost = |write, long| price.of(&usage(write, long)).unwrap();
