@@ -15,16 +15,16 @@ use afterimage::{
     bill::{Prices, lost_tokens},
     guard::{CacheForecast, CacheRules, Guard, Prediction, ProviderDiagnostics, SentRequest},
     id::Millis,
-    json::{Object, ObjectExt},
+    json::Object,
     request::{Exchange, Recording, Request},
     transcript::Money,
 };
 
 use crate::{
+    answer::answer,
     args::{Input, Rendering},
     failure::{Failure, Outcome, Stop},
     input::{self, InputRefusal, Source},
-    json::{object, or_null},
     lens::{Counting, Lens},
     output::{self, Output},
     recorded,
@@ -307,7 +307,7 @@ impl Watching<'_> {
         out: &mut Output,
     ) -> Outcome {
         if self.args.json {
-            watched.iter().try_for_each(|of| out.json(json(source, of)))?;
+            watched.iter().try_for_each(|of| out.answer(&answer(source, of)))?;
         } else {
             page::print(self, source, watched, is_first, out)?;
         }
@@ -376,29 +376,71 @@ fn sent<'r>(request: &'r Request, exchange: &Exchange) -> SentRequest<'r> {
     }
 }
 
-fn json(source: &Source, of: &Watched<'_>) -> Object {
-    let mut json = object! {
-        "file": source.name(),
-        "request": of.exchange.number as u64,
-        "previous": or_null(of.previous.map(|number| number as u64)),
-        "session": &*of.exchange.session,
-        "time": or_null(of.exchange.time.as_deref()),
-        "model": or_null(of.exchange.model.as_deref()),
-    };
-    json.extend(of.prediction.to_json());
-    json.put_some("cause", of.cause());
-    let (read, written) = of.reported();
-    let mut reported = Object::new();
-    reported.put_some("input", of.exchange.usage.as_ref().and_then(|usage| usage.input));
-    reported.put_some("read", read);
-    reported.put_some("write", written);
-    if let Some(verdict) = &of.verdict {
-        reported.put("lost", verdict.lost);
-        reported.put_some("loss", verdict.loss);
-        json.put("contradicted", verdict.is_contradiction);
+fn answer<'w>(source: &Source, of: &'w Watched<'_>) -> GuardRow<'w> {
+    let (read, write) = of.reported();
+    let verdict = of.verdict.as_ref();
+    GuardRow {
+        file: source.name(),
+        request: of.exchange.number,
+        previous: of.previous,
+        session: &of.exchange.session,
+        time: of.exchange.time.as_deref(),
+        model: of.exchange.model.as_deref(),
+        prediction: of.prediction.to_json(),
+        cause: of.cause(),
+        contradicted: verdict.map(|verdict| verdict.is_contradiction),
+        reported: GuardReport {
+            input: of.exchange.usage.as_ref().and_then(|usage| usage.input),
+            read,
+            write,
+            lost: verdict.map(|verdict| verdict.lost),
+            loss: verdict.and_then(|verdict| verdict.loss),
+        },
+        diagnostics: of.diagnostics.as_ref(),
+        exceeds: of.is_excess,
     }
-    json.put("reported", reported);
-    json.put_some("diagnostics", of.diagnostics.as_ref().map(ProviderDiagnostics::to_json));
-    json.put("exceeds", of.is_excess);
-    json
+}
+
+answer! {
+    /// What a request was expected to take from the cache, and what was reported.
+    pub(crate) struct GuardRow<'w> {
+        /// the file
+        file: String,
+        /// the number of the request
+        request: usize,
+        /// the number of the request that it is compared with
+        previous: Option<usize>,
+        /// the session of the request
+        session: &'w str,
+        /// when it went out; of a transcript, when the answer came
+        time: Option<&'w str>,
+        /// its model
+        model: Option<&'w str>,
+        /// what is expected
+        ..prediction: Object,
+        /// why the cache serves less than it could, in a sentence
+        cause?: String,
+        /// whether the report says the contrary of the forecast
+        contradicted?: bool,
+        /// what its provider reported
+        reported: GuardReport,
+        /// what the provider itself says of why its cache served less: `reason` and `missed` (tokens)
+        diagnostics?: &'w ProviderDiagnostics,
+        /// whether it loses more than `--max-loss` allows
+        exceeds: bool,
+    }
+
+    /// What a provider reported of a request.
+    pub(crate) struct GuardReport {
+        /// the tokens of its input
+        input?: u64,
+        /// those of them that the cache served
+        read?: u64,
+        /// those that were written to the cache
+        write?: u64,
+        /// those that the request before had left there and that were not served
+        lost?: u64,
+        /// what that cost
+        loss?: Money,
+    }
 }

@@ -21,10 +21,11 @@ use indexmap::{IndexMap, IndexSet};
 use self::args::RenderAs;
 use self::raw::Side;
 use crate::{
+    answer::answer,
     args::Input,
     failure::{Failure, Outcome, Stop},
     input::{self, Source},
-    json::{object, or_null},
+    json::object,
     lens::{Counting, Lens, Lenses, uncounted},
     moment::moment,
     output::{Output, note},
@@ -136,14 +137,14 @@ fn response(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         }
         if args.json {
             let read = |body: &str| json::read(body.as_bytes()).unwrap_or_else(|_| body.into());
-            out.json(object! {
-                "provenance": exchange.provenance.as_str(),
-                "status": or_null(exchange.status),
-                "outcome": exchange.outcome().as_str(),
-                "frames": answer_frames.iter().map(|frame| frame.get()).collect::<Value>(),
-                "body": or_null(response.as_deref().map(read)),
-                "cut": or_null(cut.as_deref()),
-                "text": or_null((!said.is_empty()).then_some(said)),
+            out.answer(&ResponseAnswer {
+                provenance: exchange.provenance.as_str(),
+                status: exchange.status,
+                outcome: exchange.outcome().as_str(),
+                frames: answer_frames,
+                body: response.as_deref().map(read),
+                cut: cut.as_deref(),
+                text: (!said.is_empty()).then_some(said),
             })?;
         } else if let Some(body) = response {
             out.write_all(body.as_bytes())?;
@@ -324,13 +325,12 @@ fn snapshots(
 ) -> Outcome {
     let mut pages = Pages::new(source, lens)?;
     while let Some(page) = pages.next(wanted)? {
-        let mut line = object! {
-            "session": &*page.session,
-            "sequence": page.sequence.get(),
-            "snapshot": page.snapshot.to_json(),
-        };
-        name_file(&mut line, pages.source());
-        out.json(line)?;
+        out.answer(&SnapshotLine {
+            file: pages.source().file(),
+            session: &page.session,
+            sequence: page.sequence,
+            snapshot: &page.snapshot,
+        })?;
     }
     Ok(())
 }
@@ -384,5 +384,38 @@ fn messages(
 fn name_file(line: &mut afterimage::json::Object, source: &Source) {
     if source.is_one_of_several {
         line.shift_insert(0, "file".to_owned(), source.name().into());
+    }
+}
+
+answer! {
+    /// What a frame rendered to.
+    pub(crate) struct SnapshotLine<'p> {
+        /// the file, where several are named
+        file?: String,
+        /// the session of the frame
+        session: &'p str,
+        /// the position of the frame in its history
+        sequence: FrameSeq,
+        /// what the frame rendered to, or, with its own counts, the one that it brought along; without
+        /// chunks where it shows nothing
+        snapshot: &'p FrameSnapshot,
+    }
+
+    /// What a request was answered.
+    pub(crate) struct ResponseAnswer<'r> {
+        /// as in `requests --json`
+        provenance: &'static str,
+        /// the status of HTTP
+        status: Option<u64>,
+        /// as in `requests --json`
+        outcome: &'static str,
+        /// the sequences of the answer's frames
+        frames: &'r [FrameSeq],
+        /// JSON or a text; null where the source holds none
+        body: Option<Value>,
+        /// why the end of the body is missing
+        cut: Option<&'r str>,
+        /// what the frames show
+        text: Option<String>,
     }
 }

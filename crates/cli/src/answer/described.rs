@@ -3,8 +3,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use afterimage::{
+    guard::ProviderDiagnostics,
     id::{FrameSeq, Millis},
     json::{Object, Value},
+    snapshot::FrameSnapshot,
     steps::Touch,
     transcript::{AppliedEdit, Money, Usage},
 };
@@ -88,7 +90,8 @@ kinds! {
     Value, Object => "any";
     Usage => "[usage](#usage)";
     Money => "[money](#money)";
-    AppliedEdit => "object";
+    AppliedEdit, ProviderDiagnostics => "object";
+    FrameSnapshot => "[snapshot](#frame-snapshot)";
 }
 
 /// These stand for what they refer to.
