@@ -19,7 +19,7 @@
 //!
 //! A member has the field's name in camel case. `?` leaves it out where it is `None`, `..` puts the
 //! members of another answer in its place. `struct Berth as "berth"` gives it a heading of its own, to
-//! which other answers refer. A table takes its cells from the same value ([`Rows`](crate::table::Rows)).
+//! which other answers refer.
 
 #[cfg(test)]
 mod described;
