@@ -10,17 +10,16 @@ use std::{
 
 use afterimage::{
     bill::{CalibratedCount, Calibration, CalibrationBuilder, ModelCalibration, UncalibratedModel},
-    json::Object,
     log::{DiskFiles, write_atomic},
     request::Recording,
     tokens::{self, Memo, TokenCounter},
 };
 
 use crate::{
+    answer::answer,
     args::{Input, Tokenizer},
     failure::{Failure, Outcome},
     input,
-    json::object,
     output::Output,
     recorded, style,
     text::{counted, grouped, percent, printable},
@@ -114,7 +113,8 @@ impl Calibrated {
         let of = self.of_model()?;
         let ModelCalibration { interval, checked, held, median_error, .. } = *of;
         let model = Arc::clone(&of.model);
-        Some(CountError { model, interval, compressed: None, checked, held, median_error })
+        let interval_compressed = None;
+        Some(CountError { model, interval, median_error, checked, held, interval_compressed })
     }
 
     /// The half-width of the interval of a request after a reported one, of whose context so many
@@ -171,33 +171,22 @@ impl Lacking {
     }
 }
 
-/// How far off calibrated counts are, by exchanges that were held out.
-#[derive(Clone, Debug)]
-pub(crate) struct CountError {
-    pub(crate) model: Arc<str>,
-    /// The half-width that holds nine in ten requests that follow a reported one.
-    pub(crate) interval: u64,
-    /// The same of a context that was compressed since.
-    pub(crate) compressed: Option<u64>,
-    pub(crate) checked: u64,
-    pub(crate) held: u64,
-    /// The median, in millionths of what was reported.
-    pub(crate) median_error: u64,
-}
-
-impl CountError {
-    pub(crate) fn to_json(&self) -> Object {
-        let mut json = object! {
-            "model": &*self.model,
-            "interval": self.interval,
-            "medianError": self.median_error,
-            "checked": self.checked,
-            "held": self.held,
-        };
-        if let Some(compressed) = self.compressed {
-            json.insert("intervalCompressed".to_owned(), compressed.into());
-        }
-        json
+answer! {
+    /// How far off calibrated counts are, by exchanges that were held out.
+    #[derive(Clone, Debug)]
+    pub(crate) struct CountError {
+        /// the model that they are calibrated for
+        model: Arc<str>,
+        /// the half-width, in tokens, that holds nine in ten requests that follow a reported one
+        interval: u64,
+        /// the median, in millionths of what was reported
+        median_error: u64,
+        /// how many exchanges were held out to check the interval
+        checked: u64,
+        /// how many of these it held
+        held: u64,
+        /// the half-width of a context that was compressed since
+        interval_compressed?: u64,
     }
 }
 
@@ -210,7 +199,7 @@ impl fmt::Display for CountError {
             "off by {median:.2} % in the median, the next request within ± {interval} tokens in \
              {held} of {checked} held-out exchanges"
         )?;
-        match self.compressed {
+        match self.interval_compressed {
             Some(compressed) => write!(f, ", and ± {} once compressed", grouped(compressed)),
             None => Ok(()),
         }

@@ -17,7 +17,7 @@ use crate::{
     args::Format,
     failure::{Failure, Outcome},
     frames,
-    hit::Hit,
+    hit::{Hit, HitAnswer},
     labels::{FrameLabels, Labels},
     lens::{Counting, Lens},
     moment::moment,
@@ -166,21 +166,21 @@ fn json(
             snapshot: shown.snapshot.to_json(),
         },
         question: QUESTION,
-        hits: hits.iter().map(|hit| Value::from(hit.to_json())).collect(),
+        hits: hits.iter().map(|hit| hit.answer(None, None)).collect(),
     })
 }
 
 answer! {
     /// What the demo shows.
-    pub(crate) struct DemoAnswer {
+    pub(crate) struct DemoAnswer<'h> {
         /// the frames of the sample
         frames: Vec<DemoFrame>,
         /// the frame that is shown in full
         shown: ShownFrame,
         /// the text whose writer is asked for
         question: &'static str,
-        /// where it is, as in `trace --json`
-        hits: Vec<Value>,
+        /// where it is; without `tokenizer`, `counts` and `error`
+        hits: Vec<HitAnswer<'h>>,
     }
 
     /// A frame of the sample.

@@ -3,17 +3,17 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    id::Role,
-    json::{Object, ObjectExt, Value},
+    id::{FrameSeq, Role},
     snapshot::{ChunkRef, FrameSnapshot, find_chunks_by_facet},
     text::TextRange,
     window::LeftAt,
 };
 
 use crate::{
+    answer::answer,
     failure::Outcome,
-    json::{object, or_null},
-    labels::{FrameLabels, Label},
+    labels::{FrameLabels, Label, PlacedCall},
+    lens::CountsAnswer,
     output::Output,
     style,
     table::{Column, Table, plain},
@@ -38,6 +38,43 @@ pub(crate) struct Hit<'s> {
     left: Option<LeftAt>,
     /// Where it stands in the file, and the tool call that it belongs to.
     label: Label,
+}
+
+answer! {
+    /// A hit in a frame, or in what follows the last one.
+    pub(crate) struct HitAnswer<'h> as "hit" {
+        /// the file, where several are named
+        file?: &'h str,
+        /// the session of the frame
+        session: &'h str,
+        /// the frame; null in what the model sees after the last one
+        sequence: Option<u64>,
+        /// the index of the message in the session's context after the last frame, from 0, as
+        /// `render --as messages` numbers them; null where the frame shows nothing, or is in the
+        /// context no more
+        message: Option<usize>,
+        /// the index of the chunk in which the hit begins, from 0
+        chunk: usize,
+        /// the first byte of the hit in the text of the frame
+        start: usize,
+        /// the byte after its last
+        end: usize,
+        /// the facets of all chunks that the hit touches, each once
+        facet_ids: &'h [&'h str],
+        /// the type of that first chunk
+        r#type: Option<&'h str>,
+        /// its role
+        role: Option<&'h str>,
+        /// its tokens: of the whole chunk, not of the hit
+        tokens: u64,
+        /// whether the context after the last frame holds it. A summary is in it under the frame that
+        /// tells of it
+        in_context: bool,
+        /// where it does not: the frame that tells so
+        left_at?: FrameSeq,
+        ..label: PlacedCall,
+        ..counts: Option<CountsAnswer<'h>>,
+    }
 }
 
 /// From how many columns on a table has room for everything.
@@ -128,25 +165,29 @@ impl<'s> Hit<'s> {
         self.facet_ids.iter().any(&holds)
     }
 
-    pub(crate) fn to_json(&self) -> Object {
-        let mut json = object! {
-            "session": &**self.session,
-            "sequence": or_null(self.sequence),
-            "message": or_null(self.message.map(|message| message as u64)),
-            "chunk": self.chunk.index() as u64,
-            "start": self.range.start() as u64,
-            "end": self.range.end() as u64,
-            "facetIds": self.facet_ids.iter().copied().collect::<Value>(),
-            "type": or_null(self.chunk.chunk_type()),
-            "role": or_null(self.chunk.role().map(Role::as_str)),
-            "tokens": self.tokens,
-            "inContext": self.left.is_none(),
-        };
-        if let Some(left) = self.left {
-            json.put("leftAt", left.at.get());
+    /// The hit in this file, with what counted its tokens.
+    pub(crate) fn answer<'h>(
+        &'h self,
+        file: Option<&'h str>,
+        counts: Option<CountsAnswer<'h>>,
+    ) -> HitAnswer<'h> {
+        HitAnswer {
+            file,
+            session: self.session,
+            sequence: self.sequence,
+            message: self.message,
+            chunk: self.chunk.index(),
+            start: self.range.start(),
+            end: self.range.end(),
+            facet_ids: &self.facet_ids,
+            r#type: self.chunk.chunk_type(),
+            role: self.chunk.role().map(Role::as_str),
+            tokens: self.tokens,
+            in_context: self.left.is_none(),
+            left_at: self.left.map(|left| left.at),
+            label: self.label.placed_call(),
+            counts,
         }
-        self.label.put(&mut json);
-        json
     }
 
     pub(crate) fn table(out: &Output) -> Table {

@@ -10,6 +10,7 @@ use afterimage::{
 };
 
 use crate::{
+    answer::{answer, put},
     args::{CountedBy, Format, Rendering, Tokenizer},
     calibrated::{Calibrated, CountError, Lacking},
     failure::{Failure, Outcome},
@@ -153,7 +154,7 @@ impl Lens {
     /// Notes how far off the counts of a context are of which so many tokens are gone.
     pub(crate) fn note_compressed(&self, counts: &mut Counts, gone: u64) {
         if let (Some(error), Some(of), 1..) = (&mut counts.error, &self.calibrated, gone) {
-            error.compressed = of.interval_without(gone);
+            error.interval_compressed = of.interval_without(gone);
         }
     }
 
@@ -223,22 +224,47 @@ pub(crate) struct Counts {
     pub(crate) error: Option<CountError>,
 }
 
+answer! {
+    /// What counted the tokens of an answer.
+    pub(crate) struct CountsAnswer<'c> {
+        /// the id of what counted the tokens
+        tokenizer: &'c str,
+        /// what these counts are for the models that the file names: `exact`, `calibrated` or
+        /// `estimated` ([counts.md](counts.md))
+        counts: &'static str,
+        /// of calibrated counts whose calibration is at hand, how far off they are
+        error?: &'c CountError,
+    }
+
+    /// What a request of the session holds that is in no count, where a calibration knows it.
+    pub(crate) struct LacksAnswer {
+        /// the tokens that a request of the session holds and its transcript lacks
+        lacks?: u64,
+        /// how many other sessions of the client say so, where the session itself did not report
+        other_sessions?: u64,
+        /// the half-width of the interval that holds `lacks` of one more session nine times in ten
+        lacks_interval?: u64,
+    }
+}
+
 impl Counts {
-    /// Adds the members `tokenizer`, `counts`, and where they are known `error`, `lacks` and
-    /// `otherSessions`.
+    /// What counted.
+    pub(crate) fn answer(&self) -> CountsAnswer<'_> {
+        let (tokenizer, counts) = (self.tokenizer.as_str(), self.certainty.as_str());
+        CountsAnswer { tokenizer, counts, error: self.error.as_ref() }
+    }
+
+    /// What is in no count.
+    pub(crate) fn lacks_answer(&self) -> LacksAnswer {
+        let lacks = self.lacks.map(|lacks| lacks.tokens);
+        let (other_sessions, lacks_interval) = self.lacks.and_then(|lacks| lacks.others).unzip();
+        LacksAnswer { lacks, other_sessions, lacks_interval }
+    }
+
+    /// Adds the members of both.
     pub(crate) fn put(&self, json: &mut Object) {
-        json.insert("tokenizer".to_owned(), self.tokenizer.as_str().into());
-        json.insert("counts".to_owned(), self.certainty.as_str().into());
-        if let Some(error) = &self.error {
-            json.insert("error".to_owned(), error.to_json().into());
-        }
-        if let Some(lacks) = self.lacks {
-            json.insert("lacks".to_owned(), lacks.tokens.into());
-            if let Some((sessions, interval)) = lacks.others {
-                json.insert("otherSessions".to_owned(), sessions.into());
-                json.insert("lacksInterval".to_owned(), interval.into());
-            }
-        }
+        put(json, &self.answer());
+        put(json, &self.lacks_answer());
     }
 
     /// Who counted, and what that is.

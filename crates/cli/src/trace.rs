@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod candidates;
-mod request;
+pub(crate) mod request;
 
 use std::{
     cell::Cell,
@@ -13,7 +13,7 @@ use std::{
 
 use afterimage::{
     id::{FrameSeq, Role},
-    json::Value,
+    json::to_value,
     request::Exchange,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
@@ -21,8 +21,9 @@ use afterimage::{
     window::{ContextItem, LeftAt},
 };
 use indexmap::IndexSet;
+use serde::Serialize;
 
-use self::request::{RequestHit, Shown};
+use self::request::{RequestHit, RequestHitAnswer, Shown};
 use crate::{
     failure::{Failure, Outcome, Stop},
     hit::Hit,
@@ -172,15 +173,8 @@ impl Hits {
 
     fn found(&mut self, hit: &Hit<'_>, out: &mut Output) -> Outcome {
         if self.is_json {
-            let mut json = hit.to_json();
-            if let Some(counts) = &self.counts {
-                counts.put(&mut json);
-            }
-            if let Some(file) = &self.file {
-                json.shift_insert(0, "file".to_owned(), file.as_str().into());
-            }
-            let before = if self.all == 0 { "" } else { ",\n " };
-            write!(out, "{before}{}", Json(&Value::from(json)))?;
+            let counts = self.counts.as_ref().map(Counts::answer);
+            self.write(&hit.answer(self.file.as_deref(), counts), out)?;
         } else {
             if self.in_file == 0
                 && let Some(file) = &self.file
@@ -203,6 +197,12 @@ impl Hits {
         Ok(out.flush_if_terminal()?)
     }
 
+    /// Writes an element of the array.
+    fn write(&self, hit: &impl Serialize, out: &mut Output) -> Outcome {
+        let before = if self.all == 0 { "" } else { ",\n " };
+        Ok(write!(out, "{before}{}", Json(&to_value(hit)?))?)
+    }
+
     /// A place in the request of an exchange, which stands in no frame.
     fn found_in_request(
         &mut self,
@@ -211,14 +211,9 @@ impl Hits {
         out: &mut Output,
     ) -> Outcome {
         if self.is_json {
-            let mut json = hit.to_json();
-            json.shift_insert(0, "request".to_owned(), (exchange.number as u64).into());
-            json.shift_insert(0, "session".to_owned(), (&*exchange.session).into());
-            if let Some(file) = &self.file {
-                json.shift_insert(0, "file".to_owned(), file.as_str().into());
-            }
-            let before = if self.all == 0 { "" } else { ",\n " };
-            write!(out, "{before}{}", Json(&Value::from(json)))?;
+            let (session, request) = (Some(&*exchange.session), Some(exchange.number));
+            let file = self.file.as_deref();
+            self.write(&RequestHitAnswer { file, session, request, ..hit.answer() }, out)?;
         } else {
             let table = RequestHit::table(true);
             if !std::mem::replace(&mut self.is_in_requests, true) {

@@ -71,11 +71,13 @@ fn the_tables_of_members_are_those_of_the_answers() {
         observe::tables::ObservedFigures,
         render::ResponseAnswer,
         render::SnapshotLine,
+        hit::HitAnswer,
         requests::broken::BrokenRow,
         requests::broken::OtherBroken,
         requests::row::Difference,
         requests::row::RequestRow,
         requests::row::RequestTotals,
+        trace::request::RequestHitAnswer,
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMAT.md");
     let page = fs::read_to_string(&path).unwrap();

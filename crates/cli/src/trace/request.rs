@@ -12,7 +12,7 @@ use afterimage::{
     export::OwnedJson,
     hud::Owner,
     id::{FacetId, FrameSeq},
-    json::{Object, ObjectExt, Path, Value},
+    json::Path,
     request::{Exchange, PartKind, Recording, Request, RequestPart},
     text::TextRange,
     transcript::Api,
@@ -21,12 +21,12 @@ use afterimage::{
 use super::args::Trace;
 use crate::phrase::Phrase;
 use crate::{
+    answer::answer,
     failure::{Failure, Outcome, Stop},
     hit, input,
-    json::{object, or_null},
-    labels::{Label, RecordingLabels},
+    labels::{Label, Place, RecordingLabels},
     lens::{Counting, Lens},
-    output::{Json, Output, note},
+    output::{Output, note},
     recorded, style,
     table::{Column, Table, plain},
     text::grouped,
@@ -71,8 +71,7 @@ pub(super) fn run(
         Ok(())
     })?;
     if args.json {
-        let list = hits.iter().map(|hit| Value::from(hit.to_json()));
-        writeln!(out, "{}", Json(&list.collect::<Value>()))?;
+        out.answer(&hits.iter().map(RequestHit::answer).collect::<Vec<_>>())?;
     } else if !hits.is_empty() {
         let table = RequestHit::table(false);
         table.head(out)?;
@@ -102,6 +101,37 @@ pub(super) struct RequestHit {
     range: TextRange,
     /// Whether the provider cleared it before the model read the request.
     is_cleared: bool,
+}
+
+answer! {
+    /// A hit in a request, or in its answer.
+    pub(crate) struct RequestHitAnswer<'h> {
+        /// without `--request`, the file, where several are named
+        file?: &'h str,
+        /// without `--request`, the session
+        session?: &'h str,
+        /// without `--request`, the number of the first request that holds it
+        request?: usize,
+        /// of a message the facet of its frame that says the string, else the part: `message:INDEX`,
+        /// `parameter:NAME`; in the recorded body of an answer `answer`
+        facet: &'h str,
+        /// the frame that says it; of an answer its first
+        frame: Option<FrameSeq>,
+        /// the path of the string: in the request, or in the body of the answer (of a stream in what it
+        /// would have been in one, else in the list of its events). Empty where the body is no JSON, or
+        /// is not recorded
+        path: String,
+        /// the first byte of the hit in the string; of an answer whose body is not recorded, in the
+        /// text of the frame
+        start: usize,
+        /// the byte after its last
+        end: usize,
+        /// false where the provider cleared it before the model read the request
+        read: bool,
+        ..place: Place,
+        /// the tool of the call that it is or answers
+        tool: Option<&'h str>,
+    }
 }
 
 /// Where a phrase stands in a request.
@@ -281,18 +311,21 @@ fn in_answer(api: Api, body: &str, phrase: &Phrase) -> Vec<RequestHit> {
 }
 
 impl RequestHit {
-    pub(super) fn to_json(&self) -> Object {
-        let mut json = object! {
-            "facet": self.facet.as_str(),
-            "frame": or_null(self.frame.map(FrameSeq::get)),
-            "path": self.path.to_string(),
-            "start": self.range.start() as u64,
-            "end": self.range.end() as u64,
-            "read": !self.is_cleared,
-        };
-        self.label.put_place(&mut json);
-        json.put("tool", or_null(self.label.tool()));
-        json
+    /// The hit, of a request that is named.
+    pub(super) fn answer(&self) -> RequestHitAnswer<'_> {
+        RequestHitAnswer {
+            file: None,
+            session: None,
+            request: None,
+            facet: &self.facet,
+            frame: self.frame,
+            path: self.path.to_string(),
+            start: self.range.start(),
+            end: self.range.end(),
+            read: !self.is_cleared,
+            place: self.label.place(),
+            tool: self.label.tool(),
+        }
     }
 
     /// The table of hits, with the numbers of their requests where they are in several.
