@@ -27,7 +27,7 @@ mod described;
 mod pages;
 
 use afterimage::json::{Object, Value, to_value};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 #[cfg(test)]
 pub(crate) use described::{Described, Member, member};
@@ -132,6 +132,15 @@ macro_rules! known_member {
 pub(crate) use {answer, answer_members};
 #[cfg(test)]
 pub(crate) use {known_member, title};
+
+/// Values by name, in this order; no name is there twice.
+pub(crate) struct ByName<'n, V>(pub(crate) Vec<(&'n str, V)>);
+
+impl<V: Serialize> Serialize for ByName<'_, V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
 
 /// Adds the members of an answer to an object.
 pub(crate) fn put(json: &mut Object, answer: &impl Serialize) {

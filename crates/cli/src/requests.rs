@@ -3,7 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod broken;
 pub(crate) mod causes;
-mod counted;
+pub(crate) mod counted;
 mod follow;
 mod listing;
 mod page;

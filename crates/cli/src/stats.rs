@@ -5,12 +5,13 @@ mod context;
 mod ledger;
 mod media;
 mod page;
-mod residency;
+pub(crate) mod residency;
+pub(crate) mod row;
 
 use afterimage::{
     bill::certainty_for,
     request::Exchange,
-    session::{ViewedFrame, Viewer, unknown_records},
+    session::{RequestSums, ViewedFrame, Viewer, unknown_records},
     tokens::Certainty,
 };
 
@@ -31,9 +32,10 @@ use crate::{
     usage::{self, Reported},
 };
 pub(crate) use context::media_json;
-use context::{Contexts, OfRequest};
+use context::{ContextHeld, Contexts, OfRequest, RequestsHeld};
 use ledger::Ledger;
 use media::FileMedia;
+use row::{FileRow, RequestRow};
 
 pub(crate) fn run(args: &args::Stats) -> Outcome {
     let mut out = Output::new(args.coloring.color);
@@ -76,12 +78,25 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
         let reported = Reported::of(reported.iter(), &prices);
         let counts = lens.counts_as(certainty(&ledger, &reported, &lens));
         if args.json {
-            let mut json = ledger.to_json(source);
-            counts.put(&mut json);
-            contexts.put(&mut json);
-            json.insert("media".to_owned(), media.to_json().into());
-            reported.put(&mut json);
-            out.json(json)?;
+            let RequestSums { requests: count, tokens, last, .. } = contexts.sums;
+            out.answer(&FileRow {
+                file: source.name(),
+                format: source.format().name(),
+                frames: ledger.frames,
+                messages: ledger.tally.messages,
+                sums: ledger.answer(),
+                unknown_records: ledger.unknown_records,
+                sessions: source.sessions(),
+                tool_calls: ledger.tally.tool_calls,
+                tool_results: ledger.tally.tool_results,
+                counts: counts.answer(),
+                requests: RequestsHeld { count, tokens },
+                context: ContextHeld::of(last, contexts.sums.last_tokens()),
+                provenance: contexts.provenance.as_str(),
+                lacks: contexts.provenance.lacks().iter().map(|lack| lack.as_str()).collect(),
+                media: media.answer(),
+                reported: reported.answer(),
+            })?;
         } else {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
@@ -123,9 +138,17 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
     input::each(&args.input.of_all_sessions(), true, |source| {
         let of = OfRequest::of(source, number, args.input.session.as_deref(), &lens)?;
         if args.json {
-            let mut json = of.to_json(source);
-            lens.put(&mut json);
-            out.json(json)?;
+            out.answer(&RequestRow {
+                file: source.name(),
+                format: source.format().name(),
+                request: number,
+                provenance: of.provenance.as_str(),
+                lacks: of.provenance.lacks().iter().map(|lack| lack.as_str()).collect(),
+                context: ContextHeld::of(of.size, of.size.tokens()),
+                media: of.media.into(),
+                sums: of.ledger.answer(),
+                counts: lens.own_counts().answer(),
+            })?;
         } else {
             page::print_request(&of, source, &lens, out)?;
         }

@@ -4,14 +4,14 @@ use std::{io::Write, path::Path};
 
 use afterimage::{
     bill::{Bill, Prices, UsageSum, UsageSums},
-    json::{Object, Value},
+    json::Value,
     request::Exchange,
     transcript::{Money, Usage},
 };
 use sha2::{Digest, Sha256};
 
 use crate::{
-    answer::{answer, put},
+    answer::answer,
     args,
     failure::{Failure, Outcome},
     input,
@@ -78,11 +78,6 @@ impl<'p> Reported<'p> {
     /// Its sums and its bill.
     pub(crate) fn answer(&self) -> ReportedAnswer {
         ReportedAnswer { usage: self.sums.to_json().into(), price: self.bill.to_json().into() }
-    }
-
-    /// Adds the members of [`Reported::answer`].
-    pub(crate) fn put(&self, json: &mut Object) {
-        put(json, &self.answer());
     }
 
     /// The block "Usage as reported"; nothing where nothing is.

@@ -11,6 +11,8 @@ use afterimage::{
     transcript::{AppliedEdit, Money, Usage},
 };
 
+use super::ByName;
+
 /// A member as `docs/FORMAT.md` describes it.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -157,3 +159,21 @@ macro_rules! lists {
 }
 
 lists!(Vec<T>, [T], [T; 2]);
+
+impl<T: Described> Described for ByName<'_, T> {
+    const TITLE: Option<&'static str> = T::TITLE;
+
+    fn kind() -> String {
+        let of = T::kind();
+        let s = if of.ends_with(|last: char| last.is_ascii_alphabetic()) { "s" } else { "" };
+        format!("object of {of}{s}")
+    }
+
+    fn members(of: &mut Vec<Member>) {
+        T::members(of);
+    }
+
+    fn within() -> &'static str {
+        ".NAME."
+    }
+}

@@ -77,6 +77,11 @@ fn the_tables_of_members_are_those_of_the_answers() {
         requests::row::Difference,
         requests::row::RequestRow,
         requests::row::RequestTotals,
+        stats::residency::row::ResidencyRow,
+        stats::residency::row::RestAnswer,
+        stats::residency::row::ShareAnswer,
+        stats::row::FileRow,
+        stats::row::RequestRow,
         trace::request::RequestHitAnswer,
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMAT.md");

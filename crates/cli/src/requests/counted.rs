@@ -61,8 +61,7 @@ impl RequestCounts {
                 Counted::of(input, Certainty::Estimated)
             }
         };
-        let MediaCount { parts, tokens, unknown, .. } = media;
-        Counted { media: (parts > 0).then_some(CountedMedia { parts, tokens, unknown }), ..counted }
+        Counted { media: (media.parts > 0).then(|| media.into()), ..counted }
     }
 }
 
@@ -91,6 +90,12 @@ answer! {
         tokens: u64,
         /// how many are of unknown cost
         unknown: u64,
+    }
+}
+
+impl From<MediaCount> for CountedMedia {
+    fn from(MediaCount { parts, tokens, unknown, .. }: MediaCount) -> Self {
+        Self { parts, tokens, unknown }
     }
 }
 

@@ -3,7 +3,7 @@
 use afterimage::{
     bill::{MediaCount, media_counts},
     hud::RenderedContext,
-    json::{Object, Value},
+    json::Object,
     request::{PartKind, Provenance, Recording, Request},
     session::RequestSums,
     tokens::Chars4,
@@ -12,7 +12,8 @@ use afterimage::{
 
 use super::ledger::Ledger;
 use crate::{
-    failure::Outcome, input::Source, json::object, labels::RecordingLabels, lens::Lens, recorded,
+    answer::answer, failure::Outcome, input::Source, json::object, labels::RecordingLabels,
+    lens::Lens, recorded,
 };
 
 /// What the requests of a file come to.
@@ -21,29 +22,34 @@ pub(super) struct Contexts {
     pub(super) provenance: Provenance,
 }
 
-impl Contexts {
-    /// Adds the members of `stats --json`.
-    pub(super) fn put(&self, json: &mut Object) {
-        let RequestSums { requests, tokens, last, .. } = self.sums;
-        let mut put = |name: &str, value: Value| json.insert(name.to_owned(), value);
-        put("requests", object! { "count": requests, "tokens": tokens }.into());
-        put("context", context_json(last, self.sums.last_tokens()).into());
-        put("provenance", self.provenance.as_str().into());
-        put("lacks", lacks_json(&self.provenance));
+answer! {
+    /// The requests of a file.
+    pub(crate) struct RequestsHeld {
+        /// how many there are, as `requests` lists them
+        count: u64,
+        /// their tokens together; where they are recorded, those of the tools are among them
+        tokens: u64,
+    }
+
+    /// What a request holds.
+    pub(crate) struct ContextHeld {
+        /// frames that stand there as they are
+        frames: u64,
+        /// its messages
+        messages: u64,
+        /// its bytes; of a recorded request those of its whole body, parameters included
+        bytes: u64,
+        /// its tokens
+        tokens: u64,
+        /// the frames before it that show something and are in it no more
+        replaced: u64,
     }
 }
 
-fn lacks_json(provenance: &Provenance) -> Value {
-    provenance.lacks().iter().map(|lack| lack.as_str()).collect()
-}
-
-fn context_json(size: ContextSize, tokens: u64) -> Object {
-    object! {
-        "frames": size.frames,
-        "messages": size.messages,
-        "bytes": size.bytes,
-        "tokens": tokens,
-        "replaced": size.replaced,
+impl ContextHeld {
+    pub(super) fn of(size: ContextSize, tokens: u64) -> Self {
+        let ContextSize { frames, messages, bytes, replaced, .. } = size;
+        Self { frames, messages, bytes, tokens, replaced }
     }
 }
 
@@ -132,19 +138,5 @@ impl OfRequest {
                 (bytes, tokens, estimate),
             );
         }
-    }
-
-    pub(super) fn to_json(&self, source: &Source) -> Object {
-        let mut json = object! {
-            "file": source.name(),
-            "format": source.format().name(),
-            "request": self.number as u64,
-            "provenance": self.provenance.as_str(),
-            "lacks": lacks_json(&self.provenance),
-            "context": context_json(self.size, self.size.tokens()),
-            "media": media_json(self.media),
-        };
-        json.extend(self.ledger.sums_json());
-        json
     }
 }

@@ -4,7 +4,6 @@ use std::{collections::HashSet, hash::BuildHasher, hash::RandomState, sync::Arc}
 
 use afterimage::{
     id::{FacetId, FrameSeq, Role},
-    json::{Object, Value},
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
     transcript::{Holds, Tally, TranscriptFormat},
@@ -12,10 +11,9 @@ use afterimage::{
 use indexmap::IndexMap;
 
 use crate::{
+    answer::{ByName, answer},
     failure::Outcome,
-    input::Source,
-    json::{object, or_null},
-    labels::{FrameLabels, Label},
+    labels::{FrameLabels, Label, PlacedCall},
 };
 
 /// How many facets are named.
@@ -23,13 +21,58 @@ const LARGEST: usize = 10;
 /// From how many facets on those are let go that cannot become one of the largest.
 const MANY: usize = 10_000;
 
-/// Sums over chunks. A sum that outgrows 64 bits stays at their largest number: a frame may declare
-/// any count for what it brings along.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Sums {
-    pub(super) chunks: u64,
-    pub(super) bytes: u64,
-    pub(super) tokens: u64,
+answer! {
+    /// Sums over chunks. A sum that outgrows 64 bits stays at their largest number: a frame may
+    /// declare any count for what it brings along.
+    #[derive(Clone, Copy, Default)]
+    pub(crate) struct Sums {
+        /// how many chunks there are
+        chunks: u64,
+        /// the bytes of their contents
+        bytes: u64,
+        /// their tokens
+        tokens: u64,
+    }
+
+    /// The sums of frames, or of a request.
+    pub(crate) struct SumsAnswer<'l> {
+        /// chunks of all frames
+        chunks: u64,
+        /// bytes of their contents
+        bytes: u64,
+        /// the sum of their tokens; see `totalTokens` of a snapshot
+        tokens: u64,
+        /// the same by the estimate `chars4`
+        estimated_tokens: u64,
+        /// the same by role, in the order in which these first appear; `none` without one
+        by_role: ByName<'l, Sums>,
+        /// the same by type of chunk, in the order in which these first appear; `none` without one
+        by_type: ByName<'l, Sums>,
+        /// the ten facets with the most tokens, then bytes; the largest first
+        by_facet: Vec<FacetAnswer<'l>>,
+        /// tokens of chunks that no facet wrote
+        unattributed_tokens: u64,
+        /// tokens of chunks whose content an earlier chunk of the file has too
+        repeated_text_tokens: u64,
+    }
+
+    /// A facet that holds many tokens.
+    pub(crate) struct FacetAnswer<'l> {
+        /// its id
+        facet: &'l str,
+        /// the type of its chunks; `formatting` where it has nothing but tags, `none` without one
+        r#type: &'l str,
+        /// its session
+        session: &'l str,
+        /// the frame in which it first appeared; null for a part of a recorded request that is in no
+        /// frame
+        sequence: Option<FrameSeq>,
+        /// the tokens of its chunks in all frames; a chunk of several facets counts for each
+        tokens: u64,
+        /// the bytes of the same
+        bytes: u64,
+        ..label: PlacedCall,
+    }
 }
 
 impl Sums {
@@ -200,47 +243,28 @@ impl Ledger {
         facets
     }
 
-    pub(super) fn to_json(&self, source: &Source) -> Object {
-        let mut json = object! {
-            "file": source.name(),
-            "format": source.format().name(),
-            "frames": self.frames,
-            "messages": self.tally.messages,
-        };
-        json.extend(self.sums_json());
-        json.extend(object! {
-            "unknownRecords": self.unknown_records,
-            "sessions": source.sessions(),
-            "toolCalls": self.tally.tool_calls,
-            "toolResults": self.tally.tool_results,
-        });
-        json
-    }
-
     /// The sums over chunks.
-    pub(super) fn sums_json(&self) -> Object {
-        let facets = self.largest().into_iter().map(|((session, facet), sums)| {
-            let mut json = object! {
-                "facet": facet.as_str(),
-                "type": sums.chunk_type.as_deref().unwrap_or("none"),
-                "session": &**session,
-                "sequence": or_null(sums.sequence.map(FrameSeq::get)),
-                "tokens": sums.sums.tokens,
-                "bytes": sums.sums.bytes,
-            };
-            sums.label.put(&mut json);
-            json
+    pub(super) fn answer(&self) -> SumsAnswer<'_> {
+        let facets = self.largest().into_iter().map(|((session, facet), sums)| FacetAnswer {
+            facet: facet.as_str(),
+            r#type: sums.chunk_type.as_deref().unwrap_or("none"),
+            session,
+            sequence: sums.sequence,
+            tokens: sums.sums.tokens,
+            bytes: sums.sums.bytes,
+            label: sums.label.placed_call(),
         });
-        object! {
-            "chunks": self.all.chunks,
-            "bytes": self.all.bytes,
-            "tokens": self.all.tokens,
-            "estimatedTokens": self.estimated_tokens,
-            "byRole": sums_json(&self.by_role),
-            "byType": sums_json(&self.by_type),
-            "byFacet": facets.collect::<Value>(),
-            "unattributedTokens": self.unattributed.tokens,
-            "repeatedTextTokens": self.repeated.tokens,
+        let Sums { chunks, bytes, tokens } = self.all;
+        SumsAnswer {
+            chunks,
+            bytes,
+            tokens,
+            estimated_tokens: self.estimated_tokens,
+            by_role: by_name(&self.by_role),
+            by_type: by_name(&self.by_type),
+            by_facet: facets.collect(),
+            unattributed_tokens: self.unattributed.tokens,
+            repeated_text_tokens: self.repeated.tokens,
         }
     }
 }
@@ -258,12 +282,8 @@ fn add_to(sums: &mut IndexMap<Arc<str>, Sums>, name: &str, bytes: u64, tokens: u
     }
 }
 
-fn sums_json(sums: &IndexMap<Arc<str>, Sums>) -> Object {
-    let json = sums.iter().map(|(name, Sums { chunks, bytes, tokens })| {
-        let sums = object! { "chunks": *chunks, "bytes": *bytes, "tokens": *tokens };
-        (name.to_string(), Value::from(sums))
-    });
-    json.collect()
+fn by_name(sums: &IndexMap<Arc<str>, Sums>) -> ByName<'_, Sums> {
+    ByName(sums.iter().map(|(name, sums)| (&**name, *sums)).collect())
 }
 
 /// The texts so far, by 128 bits of hash, so that the texts themselves need not be kept.

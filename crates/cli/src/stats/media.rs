@@ -4,15 +4,14 @@ use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
     bill::{MediaGap, MediaItem, MediaKind, MediaRule},
-    json::{Object, Value},
     request::Exchange,
     veil::Frame,
 };
 use indexmap::IndexMap;
 
 use crate::{
+    answer::answer,
     failure::Outcome,
-    json::{object, or_null},
     output::Output,
     style,
     text::{counted, grouped, printable},
@@ -29,6 +28,37 @@ type Row = (MediaKind, Option<Arc<str>>, Result<MediaRule, MediaGap>);
 /// The media of a file, added up.
 #[derive(Default)]
 pub(super) struct MediaSums(IndexMap<Row, (u64, u64)>);
+
+answer! {
+    /// The media of a file.
+    pub(crate) struct MediaAnswer<'l> {
+        /// how many there are
+        parts: u64,
+        /// the tokens of those whose cost is known
+        tokens: u64,
+        /// how many are of unknown cost
+        unknown: u64,
+        /// the same by kind, model and rule
+        rows: Vec<MediaRow<'l>>,
+    }
+
+    /// Media of one kind by one rule.
+    pub(crate) struct MediaRow<'l> {
+        /// `image`, `audio` or `document`
+        kind: &'static str,
+        /// the model that the session names last
+        model: Option<&'l str>,
+        /// what counts them: `anthropicPatches`, `anthropicPages`, `openaiTiles`, `openaiPatches`,
+        /// `googleTiles`, `googleResolution`, `googlePages` or `stated`
+        rule: Option<&'static str>,
+        /// why nobody knows their cost: `noModel`, `noRule` or `noSize`
+        unknown: Option<&'static str>,
+        /// how many there are
+        parts: u64,
+        /// their tokens; null where they are unknown
+        tokens: Option<u64>,
+    }
+}
 
 impl FileMedia {
     pub(super) fn add(&mut self, session: &Arc<str>, frame: &Frame) {
@@ -63,24 +93,22 @@ impl MediaSums {
         (*parts, *sum) = (*parts + 1, sum.saturating_add(tokens));
     }
 
-    pub(super) fn to_json(&self) -> Object {
+    pub(super) fn answer(&self) -> MediaAnswer<'_> {
         let sum = |of: fn(&(u64, u64)) -> u64| self.0.values().map(of).fold(0, u64::saturating_add);
         let unknown = self.0.iter().filter(|((.., rule), _)| rule.is_err());
-        let rows = self.0.iter().map(|((kind, model, rule), (parts, tokens))| {
-            object! {
-                "kind": kind.as_str(),
-                "model": or_null(model.as_deref()),
-                "rule": or_null(rule.ok().map(MediaRule::as_str)),
-                "unknown": or_null(rule.err().map(MediaGap::as_str)),
-                "parts": *parts,
-                "tokens": or_null(rule.ok().map(|_| *tokens)),
-            }
+        let rows = self.0.iter().map(|((kind, model, rule), (parts, tokens))| MediaRow {
+            kind: kind.as_str(),
+            model: model.as_deref(),
+            rule: rule.ok().map(MediaRule::as_str),
+            unknown: rule.err().map(MediaGap::as_str),
+            parts: *parts,
+            tokens: rule.ok().map(|_| *tokens),
         });
-        object! {
-            "parts": sum(|of| of.0),
-            "tokens": sum(|of| of.1),
-            "unknown": unknown.map(|(_, (parts, _))| parts).sum::<u64>(),
-            "rows": rows.collect::<Value>(),
+        MediaAnswer {
+            parts: sum(|of| of.0),
+            tokens: sum(|of| of.1),
+            unknown: unknown.map(|(_, (parts, _))| parts).sum(),
+            rows: rows.collect(),
         }
     }
 

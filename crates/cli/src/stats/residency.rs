@@ -1,22 +1,28 @@
 //! `afterimage stats --residency`: what each facet cost over the session.
 
 mod groups;
+pub(crate) mod row;
 
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
     bill::{Prices, Remainder, Residency, ResidencyLine, Share},
     id::{FacetId, FrameSeq},
-    json::{Object, Value},
     transcript::Money,
 };
 
-use self::groups::Groups;
+use self::{
+    groups::Groups,
+    row::{
+        LineAnswer, OtherLines, Overcounted, ResidencyAnswer, ResidencyRow, RestOfGroups,
+        ShareAnswer, TurnAnswer,
+    },
+};
 use crate::{
+    answer::ByName,
     copies::Copies,
     failure::Outcome,
     input::Source,
-    json::{object, or_null},
     labels::{self, Label, RecordingLabels},
     lens::Lens,
     output::Output,
@@ -51,11 +57,13 @@ pub(super) fn show(
     let labels = RecordingLabels::new(&recording);
     let page = Page { residency: &residency, reported: &reported, labels };
     if is_json {
-        let mut json = object! { "file": source.name(), "format": source.format().name() };
-        lens.put(&mut json);
-        reported.put(&mut json);
-        json.insert("residency".to_owned(), page.to_json().into());
-        return out.json(json);
+        return out.answer(&ResidencyRow {
+            file: source.name(),
+            format: source.format().name(),
+            counts: lens.own_counts().answer(),
+            reported: reported.answer(),
+            residency: page.answer(),
+        });
     }
     view::file(out, &source.name(), source.format().name())?;
     reported.block(out)?;
@@ -96,10 +104,8 @@ impl Page<'_> {
         all.filter(|(_, share)| !share.is_empty())
     }
 
-    fn share_json(&self, share: &Share) -> Object {
-        let mut json = share.to_json();
-        json.insert("price".to_owned(), or_null(self.price(share)));
-        json
+    fn share(&self, share: &Share) -> ShareAnswer {
+        ShareAnswer::of(share, self.price(share))
     }
 
     /// Where a line stands in the file.
@@ -108,75 +114,73 @@ impl Page<'_> {
         line.frame.map_or_else(Label::default, |frame| self.labels.of(&line.session, frame, facet))
     }
 
-    fn line_json(&self, line: &ResidencyLine) -> Object {
-        let mut json = object! {
-            "session": &*line.session,
-            "facet": or_null(line.facet.as_ref().map(FacetId::as_str)),
-            "sequence": or_null(line.frame.map(FrameSeq::get)),
-            "type": or_null(line.chunk_type.as_deref()),
-            "tool": or_null(line.call.as_ref().map(|call| &*call.tool)),
-            "definition": line.is_definition,
-            "media": line.is_media,
-            "path": or_null(path(line)),
-            "subject": or_null(line.call.as_ref().and_then(|call| call.subject.as_deref())),
-            "tokens": line.tokens,
-            "requests": line.requests,
-        };
-        self.label(line).put_place(&mut json);
-        json.extend(self.share_json(&line.share));
-        json
+    fn line<'l>(&'l self, line: &'l ResidencyLine) -> LineAnswer<'l> {
+        LineAnswer {
+            session: &line.session,
+            facet: line.facet.as_ref().map(FacetId::as_str),
+            sequence: line.frame,
+            r#type: line.chunk_type.as_deref(),
+            tool: line.call.as_ref().map(|call| &*call.tool),
+            definition: line.is_definition,
+            media: line.is_media,
+            path: path(line),
+            subject: line.call.as_ref().and_then(|call| call.subject.as_deref()),
+            tokens: line.tokens,
+            requests: line.requests,
+            place: self.label(line).place(),
+            share: self.share(&line.share),
+        }
     }
 
-    fn to_json(&self) -> Object {
+    fn answer(&self) -> ResidencyAnswer<'_> {
         let residency = self.residency;
         let lines = residency.largest(MOST);
         let (count, others) = self.others(&lines);
+        let share = |share: &Share| self.share(share);
         let remainders = self.remainders().map(|(of, share)| (of.as_str(), share));
         let types = Groups::of(residency, usize::MAX, |line| Some(kind(line)));
         let tools = Groups::of(residency, usize::MAX, tool);
         let definitions = Groups::of(residency, usize::MAX, definition);
         let paths = Groups::of(residency, MOST, path);
         let turns = Groups::of(residency, MOST, turn);
-        let rest = object! {
-            "byType": types.rest_json(|share| self.share_json(share)),
-            "byTool": tools.rest_json(|share| self.share_json(share)),
-            "byDefinition": definitions.rest_json(|share| self.share_json(share)),
-            "byPath": paths.rest_json(|share| self.share_json(share)),
-            "byTurn": turns.rest_json(|share| self.share_json(share)),
+        let rest = RestOfGroups {
+            by_type: types.rest(share),
+            by_tool: tools.rest(share),
+            by_definition: definitions.rest(share),
+            by_path: paths.rest(share),
+            by_turn: turns.rest(share),
         };
-        let turns = turns.shares.iter().map(|((session, frame), share)| {
-            let mut json = object! {
-                "session": &***session,
-                "sequence": frame.get(),
-                "text": self.labels.words(session, *frame, TURN_WORDS),
-            };
-            self.labels.of(session, *frame, None).put_place(&mut json);
-            json.extend(self.share_json(share));
-            Value::from(json)
+        let turns = turns.shares.into_iter().map(|((session, sequence), share)| TurnAnswer {
+            session,
+            sequence,
+            text: self.labels.words(session, sequence, TURN_WORDS),
+            place: self.labels.of(session, sequence, None).place(),
+            share: self.share(&share),
         });
         let (requests, tokens) = residency.overcounted;
-        object! {
-            "total": self.share_json(&residency.total()),
-            "exchanges": residency.exchanges,
-            "incomplete": residency.incomplete,
-            "lines": lines.iter().map(|line| Value::from(self.line_json(line))).collect::<Value>(),
-            "others": { let mut json = object! { "lines": count }; json.extend(self.share_json(&others)); json },
-            "remainder": self.shares_json(remainders),
-            "overcounted": object! { "requests": requests, "tokens": tokens },
-            "unknownMedia": residency.unknown_media,
-            "byType": self.shares_json(types.shares),
-            "byTool": self.shares_json(tools.shares),
-            "byDefinition": self.shares_json(definitions.shares),
-            "byPath": self.shares_json(paths.shares),
-            "byTurn": turns.collect::<Value>(),
-            "rest": rest,
+        ResidencyAnswer {
+            total: self.share(&residency.total()),
+            exchanges: residency.exchanges,
+            incomplete: residency.incomplete,
+            lines: lines.iter().map(|line| self.line(line)).collect(),
+            others: OtherLines { lines: count, share: self.share(&others) },
+            remainder: self.by_name(remainders),
+            overcounted: Overcounted { requests, tokens },
+            unknown_media: residency.unknown_media,
+            by_type: self.by_name(types.shares),
+            by_tool: self.by_name(tools.shares),
+            by_definition: self.by_name(definitions.shares),
+            by_path: self.by_name(paths.shares),
+            by_turn: turns.collect(),
+            rest,
         }
     }
 
-    fn shares_json<'s>(&self, shares: impl IntoIterator<Item = (&'s str, Share)>) -> Object {
-        let share =
-            |(name, share): (&str, Share)| (name.to_owned(), Value::from(self.share_json(&share)));
-        shares.into_iter().map(share).collect()
+    fn by_name<'s>(
+        &self,
+        shares: impl IntoIterator<Item = (&'s str, Share)>,
+    ) -> ByName<'s, ShareAnswer> {
+        ByName(shares.into_iter().map(|(name, share)| (name, self.share(&share))).collect())
     }
 
     fn print(&self, has_sessions: bool, counts: &str, out: &mut Output) -> Outcome {

@@ -2,12 +2,9 @@
 
 use std::hash::Hash;
 
-use afterimage::{
-    bill::{Residency, ResidencyLine, Share},
-    json::{Object, Value},
-};
+use afterimage::bill::{Residency, ResidencyLine, Share};
 
-use crate::json::object;
+use super::row::{OtherGroups, RestAnswer, ShareAnswer};
 
 /// The shares of groups of lines, and what is in none of them.
 ///
@@ -40,15 +37,13 @@ impl<K: Hash + Eq> Groups<K> {
 }
 
 impl<K> Groups<K> {
-    /// What is not in the listed groups, as JSON.
-    pub(super) fn rest_json(&self, share_json: impl Fn(&Share) -> Object) -> Object {
-        let (groups, share) = self.others;
-        let mut others = object! { "groups": groups };
-        others.extend(share_json(&share));
-        object! {
-            "others": others,
-            "ungrouped": Value::from(share_json(&self.ungrouped)),
-            "outside": Value::from(share_json(&self.outside)),
+    /// What is not in the listed groups.
+    pub(super) fn rest(&self, share: impl Fn(&Share) -> ShareAnswer) -> RestAnswer {
+        let (groups, others) = &self.others;
+        RestAnswer {
+            others: OtherGroups { groups: *groups, share: share(others) },
+            ungrouped: share(&self.ungrouped),
+            outside: share(&self.outside),
         }
     }
 

@@ -1,0 +1,65 @@
+//! What `stats --json` says.
+
+use super::{
+    context::{ContextHeld, RequestsHeld},
+    ledger::SumsAnswer,
+    media::MediaAnswer,
+};
+use crate::{
+    answer::answer, lens::CountsAnswer, requests::counted::CountedMedia, usage::ReportedAnswer,
+};
+
+answer! {
+    /// What a file holds and costs.
+    pub(crate) struct FileRow<'l> {
+        /// the file
+        file: String,
+        /// the name of the input format
+        format: &'static str,
+        /// frames
+        frames: u64,
+        /// messages: frames that an import marked as one, and every frame that no import made
+        messages: u64,
+        ..sums: SumsAnswer<'l>,
+        /// records that were not understood, and were kept
+        unknown_records: u64,
+        /// sessions
+        sessions: u64,
+        /// tool calls that frames add
+        tool_calls: u64,
+        /// results of tool calls that frames add
+        tool_results: u64,
+        ..counts: CountsAnswer<'l>,
+        /// the requests of the file
+        requests: RequestsHeld,
+        /// what the last request holds, of several sessions those of all together
+        context: ContextHeld,
+        /// where these requests come from, as in `requests --json`; `logged` where some of them are
+        provenance: &'static str,
+        /// what they are without, as in `requests --json`
+        lacks: Vec<&'static str>,
+        /// images, sounds and documents of the file by their providers' rules, which are in no other sum
+        media: MediaAnswer<'l>,
+        ..reported: ReportedAnswer,
+    }
+
+    /// What one request holds.
+    pub(crate) struct RequestRow<'l> {
+        /// the file
+        file: String,
+        /// the name of the input format
+        format: &'static str,
+        /// its number
+        request: usize,
+        /// where it comes from, as in `requests --json`
+        provenance: &'static str,
+        /// what it is without, as in `requests --json`
+        lacks: Vec<&'static str>,
+        /// what it holds
+        context: ContextHeld,
+        /// images, sounds and documents in it, by their providers' rules
+        media: CountedMedia,
+        ..sums: SumsAnswer<'l>,
+        ..counts: CountsAnswer<'l>,
+    }
+}
