@@ -9,7 +9,6 @@ use std::{
 };
 
 use afterimage::{
-    json::{Object, Value},
     session::archive::{
         ArchiveBuilder, ArchiveSummary, TranscriptSource, TranscriptWriter, WrittenTranscript,
     },
@@ -17,10 +16,10 @@ use afterimage::{
 };
 
 use crate::{
+    answer::answer,
     failure::Outcome,
     input::{self, InputRefusal, Source},
-    json::object,
-    lens::{Counting, Counts, Lens, Lenses},
+    lens::{Counting, Counts, CountsAnswer, Lens, Lenses},
     moment::moment,
     output::Output,
     store, style,
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     let mut out = Output::new(args.coloring.color);
     let builder = store::create(directory)?;
     let lenses = Mutex::new(Lenses::new(&args.rendering, Counting::Always));
-    let archived = |source: &mut Source| {
+    let read = |source: &mut Source| {
         // What is behind the lock is whole whenever it is let go.
         let lens = lenses.lock().unwrap_or_else(PoisonError::into_inner).of(source)?;
         Ok((written(source, &lens, &builder)?, lens.own_counts()))
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     input::each_at_once(
         &args.input.with_exchanges(),
         InputRefusal::Ends,
-        archived,
+        read,
         |_, (transcript, of)| {
             counts.push(of);
             Ok(builder.add(transcript)?)
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
     )?;
     let summary = builder.finish()?;
     if args.json {
-        out.json(json(directory, &summary, &counts))?;
+        out.answer(&archived(directory, &summary, &counts))?;
     } else {
         page(directory, &summary, counts.first(), &mut out)?;
     }
@@ -90,29 +89,67 @@ fn push_exchanges(source: &mut Source, transcript: &mut TranscriptWriter<'_>) ->
     Ok(())
 }
 
-fn json(directory: &Path, summary: &ArchiveSummary, counts: &[Counts]) -> Object {
-    let files = summary.transcripts.iter().zip(counts).map(|(file, counts)| {
-        let mut object = object! {
-            "file": file.file.as_str(),
-            "format": file.input_format.name(),
-        };
-        counts.put(&mut object);
-        object.insert("sessions".to_owned(), (file.sessions.len() as u64).into());
-        object.extend(sums(file.totals()));
-        object
+fn archived<'a>(
+    directory: &Path,
+    summary: &'a ArchiveSummary,
+    counts: &'a [Counts],
+) -> ArchiveAnswer<'a> {
+    let files = summary.transcripts.iter().zip(counts).map(|(file, counts)| ArchivedFile {
+        file: &file.file,
+        format: file.input_format.name(),
+        counts: counts.answer(),
+        sessions: file.sessions.len(),
+        sums: file.totals().into(),
     });
-    let mut object = object! {
-        "directory": directory.display().to_string(),
-        "files": files.collect::<Value>(),
-    };
-    object.extend(sums(summary.totals()));
-    object.insert("storedBytes".to_owned(), summary.stored_bytes.into());
-    object
+    ArchiveAnswer {
+        directory: directory.display().to_string(),
+        files: files.collect(),
+        sums: summary.totals().into(),
+        stored_bytes: summary.stored_bytes,
+    }
 }
 
-fn sums(totals: Totals) -> Object {
-    let Totals { frames, chunks, bytes, tokens } = totals;
-    object! { "frames": frames, "chunks": chunks, "bytes": bytes, "tokens": tokens }
+answer! {
+    /// What was archived.
+    pub(crate) struct ArchiveAnswer<'a> {
+        /// the directory, as it was given
+        directory: String,
+        /// the files
+        files: Vec<ArchivedFile<'a>>,
+        ..sums: ArchivedSums,
+        /// the sizes of the files that were written
+        stored_bytes: u64,
+    }
+
+    /// A file that was archived.
+    pub(crate) struct ArchivedFile<'a> {
+        /// the file
+        file: &'a str,
+        /// its input format
+        format: &'static str,
+        ..counts: CountsAnswer<'a>,
+        /// its sessions with frames, each of them an archive directory
+        sessions: usize,
+        ..sums: ArchivedSums,
+    }
+
+    /// Sums of what was archived.
+    pub(crate) struct ArchivedSums {
+        /// frames
+        frames: u64,
+        /// chunks of these frames
+        chunks: u64,
+        /// bytes of these chunks
+        bytes: u64,
+        /// tokens of these chunks
+        tokens: u64,
+    }
+}
+
+impl From<Totals> for ArchivedSums {
+    fn from(Totals { frames, chunks, bytes, tokens }: Totals) -> Self {
+        Self { frames, chunks, bytes, tokens }
+    }
 }
 
 fn page(

@@ -5,29 +5,33 @@ mod page;
 mod places;
 pub(crate) mod preview;
 mod receipt;
+pub(crate) mod report;
 
-use std::{fmt::Write as _, io::Write};
+use std::{io::Write, sync::Arc};
 
 use afterimage::{
     compress::CompressionBlock,
     export::{ExportReport, ExportedRequest, Repair},
-    id::{FacetId, Role},
-    json::{Object, Value},
-    request::RequestOverhead,
+    id::Role,
+    json::Value,
     session::Fit,
     window::{DroppedFrames, FittedContext, ShortenedFrame},
 };
 use sha2::{Digest, Sha256};
 
-use self::places::Places;
+use self::{
+    places::Places,
+    report::{
+        BlockAnswer, BreakdownAnswer, CompressAnswer, ContextWithBlocks, DroppedAnswer,
+        FailedRange, FittedAnswer, MediaOfContexts, ShortenedAnswer,
+    },
+};
 use crate::{
     args::CompressAs,
     failure::Outcome,
     fitting::{self, Session},
-    json::object,
     output::{Output, note},
     recorded,
-    stats::media_json,
     text::{counted, printable},
 };
 
@@ -86,7 +90,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn session(&mut self, session: &Session<'_>, out: &mut Output) -> Outcome {
         if self.args.json {
-            return out.json(self.report(session)?);
+            return out.answer(&self.report(session)?);
         }
         let Fit::Fits(fitted) = &session.fit else { return Ok(()) };
         self.say(session, fitted);
@@ -105,7 +109,7 @@ impl Printer<'_> {
                 Ok(())
             }
             CompressAs::Blocks if self.is_view => page::blocks(session, fitted, out),
-            CompressAs::Blocks => out.json(with_blocks(session, fitted)?),
+            CompressAs::Blocks => out.answer(&with_blocks(session, fitted)?),
             CompressAs::Openai | CompressAs::Responses | CompressAs::Anthropic => {
                 out.json(session.exported.as_ref().map_or(Value::Null, ExportedRequest::value))
             }
@@ -146,96 +150,66 @@ impl Printer<'_> {
         }
     }
 
-    fn report(&self, session: &Session<'_>) -> Outcome<Object> {
-        let mut report = object! { "session": &*session.name };
-        if session.source.is_one_of_several {
-            report.shift_insert(0, "file".to_owned(), session.source.name().into());
-        }
-        session.counts.put(&mut report);
-        put_overhead(&mut report, session.overhead);
+    fn report<'s>(&self, session: &'s Session<'_>) -> Outcome<CompressAnswer<'s>> {
         let [before, after] = session.media;
+        let places = Places::of(&session.history);
+        let report = CompressAnswer {
+            file: session.source.file(),
+            session: &session.name,
+            counts: session.counts.answer(),
+            lacks: session.counts.lacks_answer(),
+            overhead: session.overhead.into(),
+            budget: None,
+            tokens_before: session.tokens_before,
+            tokens_after: None,
+            media: MediaOfContexts { before: before.into(), after: None },
+            breakdown: None,
+            fitted: None,
+            receipt: None,
+            context: None,
+            owners: None,
+        };
         let fitted = match &session.fit {
             Fit::Fits(fitted) => fitted,
             Fit::Unfit(breakdown) => {
-                let parts = fitting::parts(breakdown).into_iter();
-                let mut of: Object =
-                    parts.map(|(name, tokens)| (name.to_owned(), Value::from(tokens))).collect();
-                of.insert("total".to_owned(), breakdown.total().into());
-                let places = Places::of(&session.history);
-                let largest = breakdown.largest.iter().map(|(frame, tokens)| {
-                    let mut json = object! { "frame": frame.get(), "tokens": *tokens };
-                    places.of_frame(*frame).first.put(&mut json);
-                    json
-                });
-                of.insert("largest".to_owned(), largest.collect());
-                report.extend(object! {
-                    "budget": breakdown.room,
-                    "tokensBefore": session.tokens_before,
-                    "media": object! { "before": media_json(before) },
-                    "breakdown": of,
-                });
-                return Ok(report);
+                let budget = Some(breakdown.room);
+                let breakdown = Some(BreakdownAnswer::of(breakdown, &places));
+                return Ok(CompressAnswer { budget, breakdown, ..report });
             }
         };
-        let what = self.args.what;
         let exported = session.exported.as_ref();
-        let repaired = exported.map(ExportedRequest::report).map(repaired).unwrap_or_default();
-        let failed = session.failed().into_iter().map(|(id, reason)| {
-            object! { "id": &*id, "reason": reason }
-        });
-        let places = Places::of(&session.history);
-        let blocks = session.blocks().map(|block| block_json(session, block, &places));
-        report.extend(object! {
-            "budget": Some(session.window.budget().max_tokens).filter(|room| *room < u64::MAX),
-            "tokensBefore": session.tokens_before,
-            "tokensAfter": session.tokens_after,
-            "media": object! {
-                "before": media_json(before),
-                "after": media_json(after),
-            },
-            "blocks": blocks.collect::<Outcome<Vec<Value>>>()?,
-            "dropped": fitted.dropped.iter().map(|of| dropped_json(of, &places)).collect::<Value>(),
-            "shortened": fitted.shortened.iter().map(|of| shortened_json(of, &places)).collect::<Value>(),
-            "repaired": repaired,
-            "failed": failed.collect::<Value>(),
-        });
-        if self.args.receipt {
-            report.insert("receipt".to_owned(), receipt::of(session, fitted)?.to_json());
-        }
-        match (what, exported) {
+        let failed = |(id, reason): (_, _)| FailedRange { id, reason };
+        let blocks = session.blocks().map(|block| block_answer(session, block, &places));
+        let receipt = self.args.receipt.then(|| receipt::of(session, fitted)).transpose()?;
+        let context = match (self.args.what, exported) {
             (Some(CompressAs::Text), _) => {
-                let mut text = String::new();
-                for (index, message) in fitted.context.messages().iter().enumerate() {
-                    // Writing to a string cannot fail.
-                    let _ = write!(
-                        text,
-                        "{}{}",
-                        if index > 0 { "\n\n" } else { "" },
-                        message.content()
-                    );
-                }
-                report.insert("context".to_owned(), text.into());
+                let texts = fitted.context.messages().iter().map(|message| message.content());
+                Some(texts.collect::<Vec<_>>().join("\n\n").into())
             }
-            (Some(CompressAs::Blocks), _) => {
-                report.insert("context".to_owned(), fitted.context.to_json());
-            }
-            (_, Some(exported)) => {
-                report.insert("context".to_owned(), exported.value());
-                report.insert("owners".to_owned(), exported.owners());
-            }
-            (_, None) => {}
-        }
-        Ok(report)
-    }
-}
-
-/// Adds the members `tools` and `schemas`, where requests have some.
-pub(crate) fn put_overhead(json: &mut Object, overhead: RequestOverhead) {
-    let RequestOverhead { tools, around, schemas, .. } = overhead;
-    for (name, tokens) in [("tools", tools.saturating_add(around)), ("schemas", schemas)] {
-        if tokens > 0 {
-            json.insert(name.to_owned(), tokens.into());
-        }
+            (Some(CompressAs::Blocks), _) => Some(fitted.context.to_json()),
+            (_, exported) => exported.map(ExportedRequest::value),
+        };
+        let has_owners = !matches!(self.args.what, Some(CompressAs::Text | CompressAs::Blocks));
+        Ok(CompressAnswer {
+            budget: Some(session.window.budget().max_tokens).filter(|room| *room < u64::MAX),
+            tokens_after: Some(session.tokens_after),
+            media: MediaOfContexts { after: Some(after.into()), ..report.media },
+            fitted: Some(FittedAnswer {
+                blocks: blocks.collect::<Outcome<_>>()?,
+                dropped: fitted.dropped.iter().map(|of| dropped_answer(of, &places)).collect(),
+                shortened: fitted
+                    .shortened
+                    .iter()
+                    .map(|of| shortened_answer(of, &places))
+                    .collect(),
+                repaired: exported.map(ExportedRequest::report).map(repaired).unwrap_or_default(),
+                failed: session.failed().into_iter().map(failed).collect(),
+            }),
+            receipt: receipt.map(|receipt| receipt.to_json()),
+            context,
+            owners: exported.filter(|_| has_owners).map(ExportedRequest::owners),
+            ..report
+        })
     }
 }
 
@@ -244,72 +218,67 @@ fn repaired(report: &ExportReport) -> Vec<Value> {
 }
 
 /// A block with the SHA-256 of its original text, which is what `expand` prints.
-fn block_json(
+fn block_answer(
     session: &Session<'_>,
     block: &CompressionBlock,
     places: &Places<'_>,
-) -> Outcome<Value> {
+) -> Outcome<BlockAnswer> {
     let text = session.original(&block.id).map_err(|error| session.source.refuse(error))?;
     let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let facets = block.source_facets.iter().map(FacetId::as_str);
-    let mut json = object! {
-        "id": &*block.id,
-        "from": block.from.get(),
-        "to": block.to.get(),
-        "level": u64::from(block.level),
-        "originalTokens": block.original_tokens,
-        "tokens": block.tokens,
-        "sourceFacets": facets.collect::<Value>(),
-        "sha256": hash,
-    };
-    places.of_frames(block.from, block.to).put_range(&mut json);
-    Ok(json.into())
+    Ok(BlockAnswer {
+        id: Arc::clone(&block.id),
+        from: block.from,
+        to: block.to,
+        level: block.level,
+        original_tokens: block.original_tokens,
+        tokens: block.tokens,
+        source_facets: block.source_facets.clone(),
+        sha256: hash,
+        place: places.of_frames(block.from, block.to).answer(),
+        engine: None,
+        summary: None,
+    })
 }
 
-fn dropped_json(dropped: &DroppedFrames, places: &Places<'_>) -> Object {
-    let mut object = object! {
-        "id": &*dropped.id(),
-        "from": dropped.from.get(),
-        "to": dropped.to.get(),
-        "tokens": dropped.tokens,
-    };
-    if let Some(block) = &dropped.block {
-        object.insert("block".to_owned(), (&**block).into());
+fn dropped_answer(dropped: &DroppedFrames, places: &Places<'_>) -> DroppedAnswer {
+    DroppedAnswer {
+        id: dropped.id(),
+        from: dropped.from,
+        to: dropped.to,
+        tokens: dropped.tokens,
+        block: dropped.block.clone(),
+        place: places.of_frames(dropped.from, dropped.to).answer(),
     }
-    places.of_frames(dropped.from, dropped.to).put_range(&mut object);
-    object
 }
 
-fn shortened_json(shortened: &ShortenedFrame, places: &Places<'_>) -> Object {
-    let mut json = object! {
-        "id": &*shortened.id,
-        "kind": shortened.kind(),
-        "frame": shortened.frame.get(),
-        "originalTokens": shortened.original_tokens,
-        "tokens": shortened.tokens,
-    };
-    places.of_frame(shortened.frame).first.put(&mut json);
-    json
+fn shortened_answer(shortened: &ShortenedFrame, places: &Places<'_>) -> ShortenedAnswer {
+    ShortenedAnswer {
+        id: Arc::clone(&shortened.id),
+        kind: shortened.kind(),
+        frame: shortened.frame,
+        original_tokens: shortened.original_tokens,
+        tokens: shortened.tokens,
+        place: places.of_frame(shortened.frame).first.placed_call(),
+    }
 }
 
 /// The context with its blocks and what they say.
-fn with_blocks(session: &Session<'_>, fitted: &FittedContext) -> Outcome<Object> {
-    let mut line = object! { "session": &*session.name };
-    if session.source.is_one_of_several {
-        line.shift_insert(0, "file".to_owned(), session.source.name().into());
-    }
-    if let Value::Object(context) = fitted.context.to_json() {
-        line.extend(context);
-    }
+fn with_blocks<'s>(
+    session: &'s Session<'_>,
+    fitted: &FittedContext,
+) -> Outcome<ContextWithBlocks<'s>> {
     let places = Places::of(&session.history);
-    let blocks = session.blocks().map(|block| {
-        let mut value = block_json(session, block, &places)?;
-        if let Value::Object(object) = &mut value {
-            object.insert("engine".to_owned(), block.engine.as_str().into());
-            object.insert("summary".to_owned(), block.facet.content.as_str().into());
-        }
-        Ok(value)
-    });
-    line.insert("blocks".to_owned(), blocks.collect::<Outcome<Vec<Value>>>()?.into());
-    Ok(line)
+    let block = |block: &Arc<CompressionBlock>| {
+        Ok(BlockAnswer {
+            engine: Some(block.engine.clone()),
+            summary: Some(block.facet.content.to_string()),
+            ..block_answer(session, block, &places)?
+        })
+    };
+    Ok(ContextWithBlocks {
+        file: session.source.file(),
+        session: &session.name,
+        context: fitted.context.to_json(),
+        blocks: session.blocks().map(block).collect::<Outcome<_>>()?,
+    })
 }

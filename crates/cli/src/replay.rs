@@ -5,14 +5,14 @@ mod cost;
 mod emit;
 mod page;
 mod policies;
-mod session_budget;
+pub(crate) mod session_budget;
 
 use std::{collections::HashMap, io::Write, sync::Arc};
 
 use afterimage::{
     bill::MediaItem,
     compress::Engine,
-    json::{Object, Value},
+    json::{Object, Value, to_value},
     replay::{Replay, ReplayFigures, ReplayPolicy, SummaryCalls},
     tokens::Certainty,
     transcript::{Money, Record},
@@ -63,7 +63,9 @@ pub(crate) fn run(args: &args::Replay) -> Outcome {
                 counts = Some(of_file);
             }
             let name = source.name();
-            sessions.extend(budgets.iter().map(|of| Value::from(of.to_json(&name))));
+            for of in &budgets {
+                sessions.push(to_value(&of.answer(&name))?);
+            }
         } else {
             if files.is_empty() {
                 player.head(&page, &counts_of(&player.lens, &budgets), &mut out)?;

@@ -31,7 +31,6 @@ use crate::{
     recorded,
     usage::{self, Reported},
 };
-pub(crate) use context::media_json;
 use context::{ContextHeld, Contexts, OfRequest, RequestsHeld};
 use ledger::Ledger;
 use media::FileMedia;

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use afterimage::{
     guard::ProviderDiagnostics,
-    id::{FrameSeq, Millis},
+    id::{FacetId, FrameSeq, Millis},
     json::{Object, Value},
     snapshot::FrameSnapshot,
     steps::Touch,
@@ -88,7 +88,7 @@ kinds! {
     Millis, u64, u32, usize, i64, i128, FrameSeq => "integer";
     f64 => "number";
     bool => "boolean";
-    Touch, str, String, Arc<str>, Cow<'_, str> => "string";
+    Touch, str, String, Arc<str>, FacetId, Cow<'_, str> => "string";
     Value, Object => "any";
     Usage => "[usage](#usage)";
     Money => "[money](#money)";

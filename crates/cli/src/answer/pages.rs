@@ -32,6 +32,7 @@ fn table<T: Described>() -> String {
 #[test]
 fn the_tables_of_members_are_those_of_the_answers() {
     let tables = tables![
+        archive::ArchiveAnswer,
         audit::AuditAnswer,
         checkpoint::json::CheckpointAnswer,
         checkpoint::json::DeltaAnswer,
@@ -43,6 +44,8 @@ fn the_tables_of_members_are_those_of_the_answers() {
         checkpoint::json::ShrunkAnswer,
         checkpoint::json::Validated,
         compress::preview::PreviewAnswer,
+        compress::report::CompressAnswer,
+        compress::report::ContextWithBlocks,
         demo::DemoAnswer,
         diff::DiffAnswer,
         formats::FormatAnswer,
@@ -72,6 +75,7 @@ fn the_tables_of_members_are_those_of_the_answers() {
         render::ResponseAnswer,
         render::SnapshotLine,
         hit::HitAnswer,
+        replay::session_budget::BudgetAnswer,
         requests::broken::BrokenRow,
         requests::broken::OtherBroken,
         requests::row::Difference,

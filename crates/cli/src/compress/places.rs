@@ -2,14 +2,13 @@
 
 use afterimage::{
     id::FrameSeq,
-    json::{Object, Value},
     veil::{FacetChange, History},
 };
 use indexmap::IndexMap;
 
 use crate::{
-    json::object,
-    labels::{Label, SessionLabels},
+    answer::answer,
+    labels::{self, Label, SessionLabels},
     text::width,
 };
 
@@ -57,18 +56,35 @@ impl<'h> Places<'h> {
     }
 }
 
+answer! {
+    /// Where frames that follow each other stand.
+    pub(crate) struct RangePlace {
+        ..first: labels::Place,
+        /// where the last of them stands
+        last: labels::Place,
+        /// the tools that they call, the most used first
+        tools: Vec<CalledTool>,
+    }
+
+    /// A tool that frames call.
+    pub(crate) struct CalledTool {
+        /// its name
+        tool: String,
+        /// how often they call it
+        calls: u64,
+    }
+}
+
 impl Place {
-    /// Adds the place of the first frame, `last` with that of the last, and `tools`.
-    pub(super) fn put_range(&self, json: &mut Object) {
-        self.first.put_place(json);
-        let mut last = Object::new();
-        self.last.put_place(&mut last);
-        json.insert("last".to_owned(), last.into());
-        let tools = self
-            .tools
-            .iter()
-            .map(|(tool, calls)| Value::from(object! { "tool": tool.as_str(), "calls": *calls }));
-        json.insert("tools".to_owned(), tools.collect());
+    /// Where the frames stand, and the tools that they call.
+    pub(super) fn answer(&self) -> RangePlace {
+        let called =
+            |(tool, calls): &(String, u64)| CalledTool { tool: tool.clone(), calls: *calls };
+        RangePlace {
+            first: self.first.place(),
+            last: self.last.place(),
+            tools: self.tools.iter().map(called).collect(),
+        }
     }
 
     /// The id of the row and, as far as they fit, the tools.

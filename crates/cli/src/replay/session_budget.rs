@@ -2,10 +2,15 @@
 
 use std::{io::Write, sync::Arc};
 
-use afterimage::{bill::MediaItem, json::Object, request::RequestOverhead, veil::Frame};
+use afterimage::{bill::MediaItem, request::RequestOverhead, veil::Frame};
 
 use crate::{
-    compress::put_overhead, failure::Outcome, json::object, lens::Counts, output::Output, style,
+    answer::answer,
+    compress::report::OverheadAnswer,
+    failure::Outcome,
+    lens::{Counts, CountsAnswer, LacksAnswer},
+    output::Output,
+    style,
     text::counted,
 };
 
@@ -40,16 +45,16 @@ impl SessionBudget {
         self.unknown_media += unknown as u64;
     }
 
-    pub(super) fn to_json(&self, file: &str) -> Object {
-        let mut json = object! {
-            "file": file,
-            "session": &*self.session,
-            "budget": self.room,
-            "unknownMedia": self.unknown_media,
-        };
-        put_overhead(&mut json, self.overhead);
-        self.counts.put(&mut json);
-        json
+    pub(super) fn answer<'b>(&'b self, file: &'b str) -> BudgetAnswer<'b> {
+        BudgetAnswer {
+            file,
+            session: &self.session,
+            budget: self.room,
+            unknown_media: self.unknown_media,
+            overhead: self.overhead.into(),
+            counts: self.counts.answer(),
+            lacks: self.counts.lacks_answer(),
+        }
     }
 
     /// Says what was taken off the budget, and what could not be.
@@ -71,5 +76,22 @@ impl SessionBudget {
             writeln!(out, "        {dim}{of} of unknown cost take nothing of it{dim:#}")?;
         }
         Ok(())
+    }
+}
+
+answer! {
+    /// What a session had of the budget.
+    pub(crate) struct BudgetAnswer<'b> {
+        /// the file
+        file: &'b str,
+        /// the session
+        session: &'b str,
+        /// what is left for its texts, images, documents and tools
+        budget: u64,
+        /// the images and documents that take nothing of it, since nobody knows how much
+        unknown_media: u64,
+        ..overhead: OverheadAnswer,
+        ..counts: CountsAnswer<'b>,
+        ..lacks: LacksAnswer,
     }
 }

@@ -54,7 +54,7 @@ impl ContextHeld {
 }
 
 /// Images, sounds and documents of a context.
-pub(crate) fn media_json(media: MediaCount) -> Object {
+fn media_json(media: MediaCount) -> Object {
     let MediaCount { parts, tokens, unknown, .. } = media;
     object! { "parts": parts, "tokens": tokens, "unknown": unknown }
 }

@@ -1,0 +1,222 @@
+//! What `compress --json` says.
+
+use std::sync::Arc;
+
+use afterimage::{
+    id::{FacetId, FrameSeq},
+    json::Value,
+    request::RequestOverhead,
+    window::Breakdown,
+};
+
+use super::places::{Places, RangePlace};
+use crate::{
+    answer::answer,
+    labels::PlacedCall,
+    lens::{CountsAnswer, LacksAnswer},
+    requests::counted::CountedMedia,
+};
+
+answer! {
+    /// A session within a budget.
+    pub(crate) struct CompressAnswer<'s> {
+        /// the file, where several are named
+        file?: String,
+        /// the session
+        session: &'s str,
+        ..counts: CountsAnswer<'s>,
+        ..lacks: LacksAnswer,
+        ..overhead: OverheadAnswer,
+        /// the tokens that a request may have: its context, `tools` and `schemas`; null with `--range`
+        /// alone
+        budget: Option<u64>,
+        /// the tokens of the context after the last frame as it is: the exact count of its messages, and
+        /// what the provider adds; with `--as openai`, `responses` or `anthropic` those of the request,
+        /// names and ids in it too
+        tokens_before: u64,
+        /// the same of the context that fits
+        tokens_after?: u64,
+        /// images, sounds and documents, which are in no count of texts; `tokensAfter` and those after
+        /// are within the budget together
+        media: MediaOfContexts,
+        /// where the context does not fit: the tokens that must stay
+        breakdown?: BreakdownAnswer,
+        ..fitted: Option<FittedAnswer>,
+        /// with `--receipt`: what the context no longer says, see below
+        receipt?: Value,
+        /// with `--as`: the text as a string, the messages or the request of a provider, or the rendered
+        /// context
+        context?: Value,
+        /// with `--as openai`, `responses` or `anthropic`: who wrote it
+        owners?: Value,
+    }
+
+    /// What a request adds to its messages.
+    pub(crate) struct OverheadAnswer {
+        /// the tokens of its definitions of tools with what the provider adds to them, where a recorded
+        /// request or `--tools` says so; they take room of the budget
+        tools?: u64,
+        /// the tokens of its schemas of structured output
+        schemas?: u64,
+    }
+
+    /// The media of two contexts.
+    pub(crate) struct MediaOfContexts {
+        /// those of the context as it is
+        before: CountedMedia,
+        /// those of the context that fits
+        after?: CountedMedia,
+    }
+
+    /// What must stay, in tokens.
+    pub(crate) struct BreakdownAnswer {
+        /// tools and schemas
+        tools: u64,
+        /// the system prompt
+        system: u64,
+        /// pinned frames
+        pinned: u64,
+        /// blocks
+        blocks: u64,
+        /// the newest frames
+        recent: u64,
+        /// other frames
+        others: u64,
+        /// what stands after the last frame
+        tail: u64,
+        /// what the provider adds
+        framing: u64,
+        /// all of these
+        total: u64,
+        /// the largest frames, five at most
+        largest: Vec<LargeFrame>,
+    }
+
+    /// A large frame.
+    pub(crate) struct LargeFrame {
+        /// its sequence
+        frame: FrameSeq,
+        /// its tokens
+        tokens: u64,
+        ..place: PlacedCall,
+    }
+
+    /// A context that fits.
+    pub(crate) struct FittedAnswer {
+        /// the blocks in it, in order
+        blocks: Vec<BlockAnswer>,
+        /// frames that are left out
+        dropped: Vec<DroppedAnswer>,
+        /// frames whose text lacks its middle, or whose results are one line each
+        shortened: Vec<ShortenedAnswer>,
+        /// with `--as openai`, `responses` or `anthropic` what the report of an export says; else empty
+        repaired: Vec<Value>,
+        /// ranges that have no summary
+        failed: Vec<FailedRange>,
+    }
+
+    /// A block.
+    pub(crate) struct BlockAnswer {
+        /// its id, for `expand`
+        id: Arc<str>,
+        /// its first frame
+        from: FrameSeq,
+        /// its last frame
+        to: FrameSeq,
+        /// how many levels of blocks it has
+        level: u32,
+        /// the tokens of its frames
+        original_tokens: u64,
+        /// its own tokens
+        tokens: u64,
+        /// the facets that it stands for
+        source_facets: Vec<FacetId>,
+        /// of the original text of its frames, one after the other: the bytes that `expand` prints; in
+        /// hexadecimal
+        sha256: String,
+        ..place: RangePlace,
+        /// with `--as blocks`: who wrote it
+        engine?: String,
+        /// with `--as blocks`: what it says
+        summary?: String,
+    }
+
+    /// Frames that are left out.
+    pub(crate) struct DroppedAnswer {
+        /// their id, for `expand`
+        id: Arc<str>,
+        /// the first
+        from: FrameSeq,
+        /// the last
+        to: FrameSeq,
+        /// their tokens
+        tokens: u64,
+        /// the id of the block that stood for them
+        block?: Arc<str>,
+        ..place: RangePlace,
+    }
+
+    /// A frame that says less.
+    pub(crate) struct ShortenedAnswer {
+        /// its id, for `expand`
+        id: Arc<str>,
+        /// `shortened`, `masked`, or `edited` where the recording says that it was read otherwise
+        kind: &'static str,
+        /// its sequence
+        frame: FrameSeq,
+        /// its tokens before
+        original_tokens: u64,
+        /// its tokens now
+        tokens: u64,
+        ..place: PlacedCall,
+    }
+
+    /// A range that has no summary.
+    pub(crate) struct FailedRange {
+        /// its id
+        id: Arc<str>,
+        /// why
+        reason: String,
+    }
+
+    /// `compress --as blocks`: a rendered context with its blocks.
+    pub(crate) struct ContextWithBlocks<'s> {
+        /// the file, where several are named
+        file?: String,
+        /// the session
+        session: &'s str,
+        ..context: Value,
+        /// the blocks in it, in order
+        blocks: Vec<BlockAnswer>,
+    }
+}
+
+impl From<RequestOverhead> for OverheadAnswer {
+    fn from(RequestOverhead { tools, around, schemas, .. }: RequestOverhead) -> Self {
+        let [tools, schemas] =
+            [tools.saturating_add(around), schemas].map(|tokens| (tokens > 0).then_some(tokens));
+        Self { tools, schemas }
+    }
+}
+
+impl BreakdownAnswer {
+    pub(super) fn of(breakdown: &Breakdown, places: &Places<'_>) -> Self {
+        let large = |&(frame, tokens): &(FrameSeq, u64)| LargeFrame {
+            frame,
+            tokens,
+            place: places.of_frame(frame).first.placed_call(),
+        };
+        Self {
+            tools: breakdown.tools,
+            system: breakdown.system_prompt,
+            pinned: breakdown.pinned,
+            blocks: breakdown.blocks,
+            recent: breakdown.recent,
+            others: breakdown.others,
+            tail: breakdown.tail,
+            framing: breakdown.framing,
+            total: breakdown.total(),
+            largest: breakdown.largest.iter().map(large).collect(),
+        }
+    }
+}
