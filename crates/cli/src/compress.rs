@@ -271,7 +271,7 @@ fn with_blocks<'s>(
     let block = |block: &Arc<CompressionBlock>| {
         Ok(BlockAnswer {
             engine: Some(block.engine.clone()),
-            summary: Some(block.facet.content.to_string()),
+            summary: Some(block.facet.content.clone()),
             ..block_answer(session, block, &places)?
         })
     };

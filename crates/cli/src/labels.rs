@@ -8,7 +8,6 @@ use std::{collections::HashMap, sync::Arc};
 
 use afterimage::{
     id::FacetId,
-    json::Object,
     session::ViewedFrame,
     steps::{FacetCalls, ToolCall, Touch},
     veil::{Facet, Frame, Origin},
@@ -19,7 +18,7 @@ pub(crate) use self::{
     recording::{RecordingLabels, SessionLabels},
 };
 use crate::{
-    answer::{answer, put},
+    answer::answer,
     moment::clock,
     table::{Cell, Column, plain},
     text::{last_columns, shortened, width},
@@ -129,16 +128,6 @@ impl Label {
     /// Where it stands in its file, and its tool call.
     pub(crate) fn placed_call(&self) -> PlacedCall {
         PlacedCall { place: self.place(), call: self.call_answer().unwrap_or_default() }
-    }
-
-    /// Adds the members of [`Label::place`].
-    pub(crate) fn put_place(&self, json: &mut Object) {
-        put(json, &self.place());
-    }
-
-    /// Adds the members of [`Label::placed_call`].
-    pub(crate) fn put(&self, json: &mut Object) {
-        put(json, &self.placed_call());
     }
 
     /// The columns of the place in the file.

@@ -241,7 +241,7 @@ pub(super) fn delta(delta: &CheckpointDelta) -> DeltaAnswer {
         created: owned(delta.created()),
         from: owned(delta.from()),
         to: owned(delta.to()),
-        summary: delta.summary().to_owned(),
+        summary: delta.summary().clone(),
         categories: delta.categories().iter().map(|category| category.as_str()).collect(),
         added: delta.added().iter().map(part).collect(),
         modified: delta.modified().iter().map(change).collect(),

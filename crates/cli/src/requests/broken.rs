@@ -140,7 +140,7 @@ impl Sum {
     }
 }
 
-impl<'l> Row<'l> {
+impl Row<'_> {
     fn answer(&self, listing: &Listing<'_>) -> BrokenRow<'_> {
         let Self { of, exchange, price, cause } = self;
         let label = listing.label(exchange);

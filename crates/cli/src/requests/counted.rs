@@ -46,20 +46,15 @@ impl RequestCounts {
         }
         let count = index.and_then(|index| self.calibrated.get(index)).copied().flatten();
         let media = index.and_then(|index| self.media.get(index)).copied().unwrap_or_default();
-        let counted = match count {
-            Some(CalibratedCount { tokens, low, high, basis, .. }) => Counted {
-                low: Some(low),
-                high: Some(high),
-                other_sessions: match basis {
-                    CountBasis::Sessions { count } => Some(count as u64),
-                    _ => None,
-                },
-                ..Counted::of(tokens, Certainty::Calibrated)
-            },
-            None => {
-                let input = tokens.total().saturating_add(media.tokens);
-                Counted::of(input, Certainty::Estimated)
-            }
+        let counted = if let Some(CalibratedCount { tokens, low, high, basis, .. }) = count {
+            let other_sessions = match basis {
+                CountBasis::Sessions { count } => Some(count),
+                CountBasis::Report { .. } => None,
+            };
+            let counted = Counted::of(tokens, Certainty::Calibrated);
+            Counted { low: Some(low), high: Some(high), other_sessions, ..counted }
+        } else {
+            Counted::of(tokens.total().saturating_add(media.tokens), Certainty::Estimated)
         };
         Counted { media: (media.parts > 0).then(|| media.into()), ..counted }
     }

@@ -3,7 +3,6 @@
 use afterimage::{
     bill::{MediaCount, media_counts},
     hud::RenderedContext,
-    json::Object,
     request::{PartKind, Provenance, Recording, Request},
     session::RequestSums,
     tokens::Chars4,
@@ -12,8 +11,7 @@ use afterimage::{
 
 use super::ledger::Ledger;
 use crate::{
-    answer::answer, failure::Outcome, input::Source, json::object, labels::RecordingLabels,
-    lens::Lens, recorded,
+    answer::answer, failure::Outcome, input::Source, labels::RecordingLabels, lens::Lens, recorded,
 };
 
 /// What the requests of a file come to.
@@ -51,12 +49,6 @@ impl ContextHeld {
         let ContextSize { frames, messages, bytes, replaced, .. } = size;
         Self { frames, messages, bytes, tokens, replaced }
     }
-}
-
-/// Images, sounds and documents of a context.
-fn media_json(media: MediaCount) -> Object {
-    let MediaCount { parts, tokens, unknown, .. } = media;
-    object! { "parts": parts, "tokens": tokens, "unknown": unknown }
 }
 
 /// The sums of one request.

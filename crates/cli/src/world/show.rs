@@ -141,8 +141,8 @@ pub(super) fn blame(target: &Target, path: &str, turn: Option<u64>, out: &mut Ou
             actor: blame.map(|blame| blame.actor.as_str()),
             cause: blame.map(|blame| blame.delta.cause.as_str()),
             event_id: blame.map(|blame| blame.delta.event_id.as_str()),
-            delta: blame.map(|blame| blame.delta.to_json().into()),
-            event: blame.and_then(|blame| Some(blame.event.as_ref()?.to_json().into())),
+            delta: blame.map(|blame| blame.delta.to_json()),
+            event: blame.and_then(|blame| Some(blame.event.as_ref()?.to_json())),
         });
     }
     let Some(blame) = blame else {
