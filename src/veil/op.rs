@@ -123,12 +123,7 @@ impl FacetChange {
         match kind.as_str() {
             "rewriteFacet" => {
                 let changes = fields.object("changes")?.unwrap_or_default();
-                let unset = fields.array("unset")?.unwrap_or_default();
-                let path = |(index, path)| {
-                    Path::from_json(path).map_err(|error| error.under(index).under("unset"))
-                };
-                let unset =
-                    unset.iter().enumerate().map(path).collect::<Result<_, json::Error>>()?;
+                let unset = fields.nested("unset", json::from_value)?.unwrap_or_default();
                 Ok(Self::Rewrite { id, changes, unset })
             }
             "removeFacet" => Ok(Self::Remove(id)),
@@ -227,9 +222,7 @@ mod tests {
     fn check(state: &str, unset: &str, expected: &str) {
         let read = |text: &str| json::read(text.as_bytes()).unwrap();
         let facet = Facet { state: Some(read(state)), ..Facet::new("a", "state", "") };
-        let unset = read(unset);
-        let paths = unset.as_array().unwrap().iter().map(Path::from_json);
-        let paths: Vec<Path> = paths.collect::<Result<_, json::Error>>().unwrap();
+        let paths: Vec<Path> = json::from_value(read(unset)).unwrap();
         let state = rewritten(&facet, &Object::new(), &paths).unwrap().state;
         assert_eq!(state, Some(read(expected)));
     }

@@ -11,7 +11,13 @@ const MAX_NAME: usize = 1024;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Arc<str>);
 
+crate::json::serde_through_text!(EventId);
+
 impl EventId {
+    fn parse(id: &str) -> Result<Self> {
+        Self::new(id)
+    }
+
     /// An id of 1 to 1,024 bytes.
     ///
     /// # Errors

@@ -4,18 +4,16 @@
 //! They are derived, and the log is the authority: a part that is damaged, of another log, or of one
 //! that lost its end is taken for one that is not there, and is written anew.
 
-use std::{fmt::Write, sync::Arc};
+use std::{borrow::Cow, fmt::Write, sync::Arc};
+
+use serde::{Deserialize, Serialize};
 
 use super::{
-    EventId,
     known::{IdHash, KnownIds},
     request::Mark,
+    sealed,
 };
-use crate::{
-    Error, Result,
-    json::{self, Fields, Object, ObjectExt, Value},
-    log,
-};
+use crate::{Error, Result};
 
 const KIND: &str = "afterimage journal ids";
 const VERSION: u64 = 1;
@@ -43,6 +41,18 @@ pub(super) struct IdParts {
     filled: Vec<Part>,
     /// Whether an event is missing, so that no more can be kept.
     is_broken: bool,
+}
+
+/// The first line of a part.
+#[derive(Serialize, Deserialize)]
+struct Line<'l> {
+    kind: Cow<'l, str>,
+    version: u64,
+    #[serde(flatten)]
+    mark: Mark,
+    #[serde(with = "sealed::shared")]
+    life: Arc<str>,
+    chain: String,
 }
 
 /// A part as a store keeps it.
@@ -105,22 +115,10 @@ impl IdParts {
         let end = memchr::memchr(b'\n', bytes).ok_or_else(refused)?;
         let (line, rest) = bytes.split_at(end);
         let (hashes, odd) = rest.get(1..).unwrap_or_default().as_chunks();
-        let line = std::str::from_utf8(line).map_err(|_| refused())?;
-        let value = json::read(log::line::open(line)?.as_bytes())?;
+        let line: Line<'_> = sealed::open_as(line, KIND, VERSION).ok_or_else(refused)?;
         let ids: Vec<IdHash> = hashes.iter().copied().map(IdHash).collect();
-        let is_ours = value.str_at("kind") == Some(KIND)
-            && value.get("version").and_then(Value::as_u64) == Some(VERSION)
-            && value.str_at("life") == Some(&*self.life)
-            && value.str_at("chain") == Some(&*hex(self.chained(&ids)));
-        let mut fields = Fields::of(value, "ids")?;
-        let number =
-            |fields: &mut Fields, key| Fields::required(fields.u64(key)?, key, "an integer");
-        let id = Fields::required(fields.string("event")?, "event", "a string")?;
-        let mark = Mark {
-            sequence: number(&mut fields, "afterSequence")?,
-            position: number(&mut fields, "position")?,
-            id: EventId::new(id)?,
-        };
+        let is_ours = line.life == self.life && line.chain == hex(self.chained(&ids));
+        let mark = line.mark;
         let count = self.part * PART as u64 + ids.len() as u64;
         let is_sound = odd.is_empty() && !ids.is_empty() && ids.len() <= PART;
         if is_ours && is_sound && mark.sequence == count { Ok((mark, ids)) } else { Err(refused()) }
@@ -155,15 +153,13 @@ impl IdParts {
 
     fn fill(&mut self) -> Result<()> {
         let Some(mark) = &self.mark else { return Ok(()) };
-        let mut object = Object::new();
-        object.put("kind", KIND);
-        object.put("version", VERSION);
-        object.put("afterSequence", mark.sequence);
-        object.put("position", mark.position);
-        object.put("event", mark.id.as_str());
-        object.put("life", &*self.life);
-        object.put("chain", hex(self.chained(&self.open)));
-        let mut bytes = log::line::seal(&Value::from(object).to_string())?.into_bytes();
+        let mut bytes = sealed::seal(&Line {
+            kind: KIND.into(),
+            version: VERSION,
+            mark: mark.clone(),
+            life: Arc::clone(&self.life),
+            chain: hex(self.chained(&self.open)),
+        })?;
         bytes.push(b'\n');
         bytes.extend(self.open.iter().flat_map(|id| id.0));
         self.filled.push(Part { number: self.part, bytes: bytes.into() });
@@ -193,6 +189,7 @@ fn hex(hash: IdHash) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EventId;
 
     fn mark(n: u64) -> Mark {
         Mark { sequence: n, position: 10 * n, id: EventId::new(format!("id {n}")).unwrap() }

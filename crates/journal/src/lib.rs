@@ -97,6 +97,7 @@ mod report;
 mod request;
 mod retry;
 mod save;
+mod sealed;
 mod session_log;
 mod snapshot;
 mod status;

@@ -54,9 +54,4 @@ impl JournalOptions {
     pub fn retrying(self, retries: Retries) -> Self {
         Self { retries, ..self }
     }
-
-    /// Sets the retries of a snapshot that is due when an event is recorded.
-    pub fn retrying_snapshots(self, snapshot_retries: Retries) -> Self {
-        Self { snapshot_retries, ..self }
-    }
 }

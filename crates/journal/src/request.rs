@@ -107,10 +107,12 @@ impl Head {
 }
 
 /// An event by its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Mark {
+    #[serde(rename = "afterSequence")]
     pub(super) sequence: u64,
     pub(super) position: Position,
+    #[serde(rename = "event")]
     pub(super) id: EventId,
 }
 

@@ -80,7 +80,7 @@ impl SaveLogic {
             life: Arc::clone(&self.head.life),
             created_at: self.taken.now,
         };
-        let bytes = snapshot::seal(&header, &self.taken.state)?;
+        let bytes = snapshot::seal(header, &self.taken.state)?;
         let info = SnapshotInfo {
             after_sequence: self.taken.after_sequence,
             created_at: self.taken.now,

@@ -9,11 +9,12 @@ use std::{
 use super::{
     Event, SessionName, record,
     request::{Append, Head, Mark, Page, Position, PositionedEvent, Response},
+    sealed,
     snapshot::Header,
 };
 use crate::{
     Error, ErrorKind, Result,
-    json::{self, Fields, Object, ObjectExt, Value},
+    json::{self, from_value, to_value},
     log::{
         self, CutTail, EndProblem, FileKind, Files, FoundMark, HighWater, LogMark, LostEnd,
         RecordFile, RecordWriter, ScanEntry, Survey, TornEnd,
@@ -122,7 +123,7 @@ impl SessionLog {
             return Ok(LogOwner::Nobody(None));
         };
         session_record(&records.read(record.position)?)
-            .and_then(|first| SessionName::new(first.name))
+            .and_then(|first| SessionName::new(first.session))
             .map(LogOwner::Session)
             .map_err(|error| error.in_file(path))
     }
@@ -149,12 +150,12 @@ impl SessionLog {
         if let Some(first) = positions.first() {
             let first = session_record(&log.file().read(*first)?)
                 .map_err(|error| error.in_file(log.file().path()))?;
-            let name = first.name;
+            let name = first.session;
             if name != session.as_str() {
                 let message = format!("expected events of the session {session:?}, found {name:?}");
                 return Err(Error::new(ErrorKind::Damaged, message).in_file(log.file().path()));
             }
-            log.life = first.life.into();
+            log.life = first.life;
         }
         log.positions = positions;
         log.torn = found.torn;
@@ -319,11 +320,9 @@ impl SessionLog {
         if self.positions.is_empty() {
             self.mark = Some(HighWater::create(files, &end, LogMark::default())?);
             let life = life_of(append);
-            let mut object = Object::new();
-            object.put("kind", SESSION);
-            object.put("session", session.as_str());
-            object.put("life", &*life);
-            positions.push(writer.append(Value::from(object).to_string().as_bytes())?);
+            let (kind, session) = (SESSION.to_owned(), session.as_str().to_owned());
+            let first = to_value(&FirstRecord { kind, session, life: Arc::clone(&life) })?;
+            positions.push(writer.append(first.to_string().as_bytes())?);
             // A disk may write the event and lose this; then nobody could say whose it is.
             writer.sync()?;
             self.life = life;
@@ -366,9 +365,12 @@ pub(super) fn unrepaired(lost: &LostEnd) -> Error {
 }
 
 /// What the first record of a log says.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct FirstRecord {
-    name: String,
-    life: String,
+    kind: String,
+    session: String,
+    #[serde(with = "sealed::shared")]
+    life: Arc<str>,
 }
 
 fn session_record(record: &[u8]) -> Result<FirstRecord> {
@@ -376,10 +378,7 @@ fn session_record(record: &[u8]) -> Result<FirstRecord> {
     if value.str_at("kind") != Some(SESSION) {
         return Err(Error::expected("the name of a session", "another record"));
     }
-    let mut fields = Fields::of(value, "a session")?;
-    let name = Fields::required(fields.string("session")?, "session", "a string")?;
-    let life = Fields::required(fields.string("life")?, "life", "a string")?;
-    Ok(FirstRecord { name, life })
+    Ok(from_value(value)?)
 }
 
 fn event_of(sequence: u64, bytes: &[u8]) -> Result<Event> {

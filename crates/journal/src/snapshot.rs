@@ -1,14 +1,17 @@
 //! The bytes of a snapshot: one sealed line that describes it, and the packed state.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
+
+use serde::{Deserialize, Serialize};
 
 use super::{
-    EventId, Replay, SessionName, SkipReason, SnapshotInfo,
+    Replay, SessionName, SkipReason, SnapshotInfo,
     request::{Mark, Position},
+    sealed,
 };
 use crate::{
     Error, ErrorKind, Millis, Result,
-    json::{self, Fields, Object, ObjectExt, Value},
+    json::{Value, from_value},
     log,
 };
 
@@ -32,41 +35,50 @@ pub struct Snapshot<S> {
 }
 
 /// What the first line of a snapshot says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Header {
+    #[serde(with = "sealed::shared")]
     pub(super) session: Arc<str>,
     pub(super) schema: u32,
     /// The event that the state was taken after.
+    #[serde(flatten)]
     pub(super) mark: Mark,
     /// The log that the event is in.
+    #[serde(with = "sealed::shared")]
     pub(super) life: Arc<str>,
     pub(super) created_at: Millis,
+}
+
+/// The first line of a snapshot.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    kind: Cow<'static, str>,
+    version: u64,
+    #[serde(flatten)]
+    header: Header,
+    state_bytes: u64,
+    state_crc: String,
 }
 
 /// The bytes of a snapshot.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] for a state over 1 GiB.
-pub(super) fn seal(header: &Header, state: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn seal(header: Header, state: &[u8]) -> Result<Vec<u8>> {
     if state.len() as u64 > MAX_STATE {
         let message = format!("a state of {} bytes; the limit is {MAX_STATE} (1 GiB)", state.len());
         return Err(Error::new(ErrorKind::Limit, message));
     }
     let packed = log::pack(state);
-    let Header { session, schema, mark, life, created_at } = header;
-    let mut object = Object::new();
-    object.put("kind", KIND);
-    object.put("version", VERSION);
-    object.put("session", &**session);
-    object.put("schema", u64::from(*schema));
-    object.put("afterSequence", mark.sequence);
-    object.put("position", mark.position);
-    object.put("event", mark.id.as_str());
-    object.put("life", &**life);
-    object.put("createdAt", created_at.get());
-    object.put("stateBytes", state.len() as u64);
-    object.put("stateCrc", format!("{:08x}", crc32fast::hash(&packed)));
-    let mut bytes = log::line::seal(&Value::from(object).to_string())?.into_bytes();
+    let mut bytes = sealed::seal(&Line {
+        kind: KIND.into(),
+        version: VERSION,
+        header,
+        state_bytes: state.len() as u64,
+        state_crc: format!("{:08x}", crc32fast::hash(&packed)),
+    })?;
     bytes.push(b'\n');
     bytes.extend(packed);
     Ok(bytes)
@@ -139,9 +151,7 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, SkipReason> {
     let end = memchr::memchr(b'\n', bytes).ok_or_else(|| damaged("its first line is cut"))?;
     let (line, rest) = bytes.split_at(end);
     let packed = rest.get(1..).unwrap_or_default();
-    let line = std::str::from_utf8(line).map_err(|_| damaged("its first line is not UTF-8"))?;
-    let line = log::line::open(line).map_err(|error| damaged(error.message()))?;
-    let value = json::read(line.as_bytes()).map_err(|error| damaged(error.message()))?;
+    let value = sealed::open(line).map_err(|error| damaged(error.message()))?;
     if value.str_at("kind") != Some(KIND) {
         return Err(damaged("it is no snapshot of a journal"));
     }
@@ -150,34 +160,9 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, SkipReason> {
         Some(version) => return Err(SkipReason::Format(version)),
         None => return Err(damaged("it names no version")),
     }
-    fields(value)
-        .map(|(header, state_bytes, crc)| Parts { header, packed, state_bytes, crc })
-        .map_err(|error| damaged(error.message()))
-}
-
-fn fields(value: Value) -> Result<(Header, u64, String)> {
-    let mut fields = Fields::of(value, "a snapshot")?;
-    let schema = Fields::required(fields.u64("schema")?, "schema", "an integer")?;
-    let schema = u32::try_from(schema)
-        .map_err(|_| Error::expected("an integer of 32 bits", schema).under("schema"))?;
-    let string = |fields: &mut Fields, key| Fields::required(fields.string(key)?, key, "a string");
-    let number = |fields: &mut Fields, key| Fields::required(fields.u64(key)?, key, "an integer");
-    let created_at = fields.i64("createdAt")?;
-    let created_at = Fields::required(created_at, "createdAt", "an integer")?;
-    let mark = Mark {
-        sequence: number(&mut fields, "afterSequence")?,
-        position: number(&mut fields, "position")?,
-        id: EventId::new(string(&mut fields, "event")?)?,
-    };
-    let header = Header {
-        session: string(&mut fields, "session")?.into(),
-        schema,
-        mark,
-        life: string(&mut fields, "life")?.into(),
-        created_at: Millis::new(created_at),
-    };
-    let crc = string(&mut fields, "stateCrc")?;
-    Ok((header, number(&mut fields, "stateBytes")?, crc))
+    let line: Line = from_value(value).map_err(|error| damaged(error.message()))?;
+    let Line { header, state_bytes, state_crc: crc, .. } = line;
+    Ok(Parts { header, packed, state_bytes, crc })
 }
 
 /// What a snapshot says of itself, and what is against it where something is.
@@ -223,6 +208,7 @@ fn state<S: Replay>(parts: &Parts<'_>) -> Result<S, SkipReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EventId;
 
     fn sealed() -> Vec<u8> {
         let mark = Mark { sequence: 7, position: 70, id: EventId::new("id \"7\"").unwrap() };
@@ -233,7 +219,7 @@ mod tests {
             life: "l".into(),
             created_at: Millis::new(-5),
         };
-        let bytes = seal(&header, b"{\"tasks\":[1,2,3,1,2,3,1,2,3,1,2,3,1,2,3]}").unwrap();
+        let bytes = seal(header.clone(), b"{\"tasks\":[1,2,3,1,2,3,1,2,3,1,2,3,1,2,3]}").unwrap();
         assert_eq!(super::header(&bytes).unwrap(), header);
         bytes
     }

@@ -77,31 +77,7 @@ pub struct Place {
 /// Shows the fields that apply.
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, record, offset, frame, turn, .. } = self;
-        let Self { delta, op, chunk, facet, path, session, event, .. } = self;
-        let fields: [(&str, Option<&dyn fmt::Debug>); 14] = [
-            ("file", file.as_ref().map(|file| file as _)),
-            ("line", line.as_ref().map(|line| line as _)),
-            ("column", column.as_ref().map(|column| column as _)),
-            ("record", record.as_ref().map(|record| record as _)),
-            ("offset", offset.as_ref().map(|offset| offset as _)),
-            ("frame", frame.as_ref().map(|frame| frame as _)),
-            ("turn", turn.as_ref().map(|turn| turn as _)),
-            ("delta", delta.as_ref().map(|delta| delta as _)),
-            ("op", op.as_ref().map(|op| op as _)),
-            ("chunk", chunk.as_ref().map(|chunk| chunk as _)),
-            ("facet", facet.as_ref().map(|facet| facet as _)),
-            ("path", path.as_ref().map(|path| path as _)),
-            ("session", session.as_ref().map(|session| session as _)),
-            ("event", event.as_ref().map(|event| event as _)),
-        ];
-        let mut place = f.debug_struct("Place");
-        for (name, value) in fields {
-            if let Some(value) = value {
-                place.field(name, value);
-            }
-        }
-        place.finish()
+        write!(f, "Place({self})")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Taking an object apart field by field: typed, named in errors, and the rest kept.
 
-use super::{Number, Object, Value};
+use super::{Number, Object, Value, from_value};
 use crate::{Error, Result, WithPlace};
 
 /// The members of an object that are not taken yet.
@@ -66,10 +66,7 @@ impl Fields {
     /// # Errors
     /// `Shape` for a value of another type.
     pub fn string(&mut self, key: &str) -> Result<Option<String>> {
-        self.typed(key, "a string", |value| match value {
-            Value::String(text) => Ok(text),
-            other => Err(other),
-        })
+        self.nested(key, from_value)
     }
 
     /// The member `key` as a boolean; `None` where it is absent or `null`. O(members).
@@ -77,7 +74,7 @@ impl Fields {
     /// # Errors
     /// `Shape` for a value of another type.
     pub fn bool(&mut self, key: &str) -> Result<Option<bool>> {
-        self.typed(key, "a boolean", |value| value.as_bool().ok_or(value))
+        self.nested(key, from_value)
     }
 
     /// The member `key` as an integer from zero; `None` where it is absent or `null`. O(members).
@@ -85,7 +82,7 @@ impl Fields {
     /// # Errors
     /// `Shape` for a value of another type.
     pub fn u64(&mut self, key: &str) -> Result<Option<u64>> {
-        self.typed(key, "an integer from zero", |value| value.as_u64().ok_or(value))
+        self.nested(key, from_value)
     }
 
     /// The member `key` as an integer of 64 bits; `None` where it is absent or `null`. O(members).
@@ -93,10 +90,7 @@ impl Fields {
     /// # Errors
     /// `Shape` for a value of another type.
     pub fn i64(&mut self, key: &str) -> Result<Option<i64>> {
-        self.typed(key, "an integer of 64 bits", |value| match &value {
-            Value::Number(number) => number.as_i64().ok_or(value),
-            _ => Err(value),
-        })
+        self.nested(key, from_value)
     }
 
     /// The member `key` as a number; `None` where it is absent or `null`. O(members).
@@ -138,12 +132,7 @@ impl Fields {
     /// # Errors
     /// `Shape` for a value of another type.
     pub fn strings(&mut self, key: &str) -> Result<Option<Vec<String>>> {
-        let Some(array) = self.array(key)? else { return Ok(None) };
-        let string = |(index, value)| match value {
-            Value::String(text) => Ok(text),
-            other => Err(Error::expected("a string", other.kind()).under(index).under(key)),
-        };
-        array.into_iter().enumerate().map(string).collect::<Result<_>>().map(Some)
+        self.nested(key, from_value)
     }
 
     /// A member that must be there.

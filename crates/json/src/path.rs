@@ -1,12 +1,13 @@
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::Value;
 use crate::{Error, Result};
 
-crate::serde_through_json!(ref Path);
-
 /// One step into a JSON value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged, try_from = "Value")]
 pub enum PathElement {
     /// The member of an object.
     Key(String),
@@ -15,7 +16,8 @@ pub enum PathElement {
 }
 
 /// A path into a JSON value. On the wire an array of strings and array indices.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Path(Vec<PathElement>);
 
 impl Path {
@@ -67,25 +69,21 @@ impl Path {
             })
             .collect()
     }
+}
 
-    /// The path with this wire form. O(elements).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) unless `value` is an array of strings and
-    /// indices.
-    pub fn from_json(value: &Value) -> Result<Self> {
-        let elements =
-            value.as_array().ok_or_else(|| Error::expected("a path (an array)", value.kind()))?;
-        let element = |value: &Value| match value {
-            Value::String(key) => Ok(PathElement::Key(key.clone())),
-            Value::Number(number) => number
-                .as_u64()
-                .and_then(|index| usize::try_from(index).ok())
-                .map(PathElement::Index)
-                .ok_or_else(|| Error::expected("an array index", number)),
+impl TryFrom<Value> for PathElement {
+    type Error = Error;
+
+    fn try_from(value: Value) -> Result<Self> {
+        match value {
+            Value::String(key) => Ok(Self::Key(key)),
+            Value::Number(number) => {
+                let index = number.as_u64().and_then(|index| usize::try_from(index).ok());
+                let index = index.ok_or_else(|| Error::expected("an array index", number))?;
+                Ok(Self::Index(index))
+            }
             other => Err(Error::expected("a key or an array index", other.kind())),
-        };
-        elements.iter().map(element).collect::<Result<_>>().map(Self)
+        }
     }
 }
 

@@ -141,20 +141,9 @@ pub fn as_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Resul
     serializer.collect_str(value)
 }
 
-/// Implements serde's two traits through a type's own `to_json` and `from_json`; with `ref` where
-/// the latter takes a reference.
+/// Implements serde's two traits through a type's own `to_json` and `from_json`.
 #[macro_export]
 macro_rules! serde_through_json {
-    (ref $name:ty) => {
-        $crate::serialize_through_json!($name);
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let value = <$crate::Value as serde::Deserialize>::deserialize(deserializer)?;
-                Self::from_json(&value).map_err(serde::de::Error::custom)
-            }
-        }
-    };
     ($($name:ty),+) => {
         $crate::serialize_through_json!($($name),+);
         $crate::deserialize_through_json!($($name),+);
@@ -186,28 +175,6 @@ macro_rules! serialize_through_json {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serde::Serialize::serialize(&self.to_json(), serializer)
-            }
-        }
-    )+};
-}
-
-/// Implements serde's two traits through a type's `as_str` and `from_name`, for closed names.
-#[macro_export]
-macro_rules! serde_through_name {
-    ($($name:ty: $what:literal),+) => {$(
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = <String as serde::Deserialize>::deserialize(deserializer)?;
-                Self::from_name(&name).ok_or_else(|| {
-                    let message = format!("expected {}, found {name:?}", $what);
-                    serde::de::Error::custom(message)
-                })
             }
         }
     )+};

@@ -210,11 +210,6 @@ impl RecordWriter {
         })
     }
 
-    /// Whether an earlier error made the writer unusable. Opening the file anew tells what it holds.
-    pub fn is_poisoned(&self) -> bool {
-        self.poisoned
-    }
-
     /// The index that the next record gets.
     pub fn next_index(&self) -> u64 {
         self.next

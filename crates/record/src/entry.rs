@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use afterimage_json::{self as json, Object, ObjectExt, Value, object};
+use afterimage_json as json;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -39,9 +40,10 @@ impl Kind {
 }
 
 /// How an exchange begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// When the request came, in milliseconds since 1970.
+    #[serde(rename = "time")]
     pub time_ms: u64,
     /// The method of HTTP.
     pub method: String,
@@ -53,9 +55,16 @@ pub struct Start {
     pub headers: Vec<(String, String)>,
     /// Whether it is a message of a WebSocket and its answer, and not a request of HTTP. Path and
     /// headers are those of the request that opened the WebSocket.
+    #[serde(rename = "websocket", default, skip_serializing_if = "is_false")]
     pub is_websocket: bool,
     /// Whether its bodies were written without their secrets: unpacked, and with placeholders.
+    #[serde(rename = "redacted", default, skip_serializing_if = "is_false")]
     pub is_redacted: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Start {
@@ -80,33 +89,6 @@ impl Start {
     pub fn content_encoding(&self) -> Option<String> {
         content_encoding(&self.headers)
     }
-
-    pub(crate) fn to_json(&self) -> Object {
-        let mut start = object! {
-            "time": self.time_ms,
-            "method": self.method.as_str(),
-            "path": self.path.as_str(),
-            "provider": self.provider.as_str(),
-            "headers": headers_to_json(&self.headers),
-        };
-        start.put_some("websocket", self.is_websocket.then_some(true));
-        start.put_some("redacted", self.is_redacted.then_some(true));
-        start
-    }
-
-    fn of_json(value: &Value) -> Option<Self> {
-        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
-        let is = |key: &str| matches!(value.get(key), Some(Value::Bool(true)));
-        Some(Self {
-            time_ms: value.get("time")?.as_u64()?,
-            method: text("method")?,
-            path: text("path")?,
-            provider: text("provider")?,
-            headers: headers_of_json(value.get("headers")?)?,
-            is_websocket: is("websocket"),
-            is_redacted: is("redacted"),
-        })
-    }
 }
 
 /// The body of a request, as far as it is to be stored.
@@ -128,11 +110,12 @@ impl<'b> RequestBody<'b> {
 }
 
 /// What comes before the body of a response.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseHead {
     /// The status of HTTP.
     pub status: u16,
     /// How many milliseconds after the start it came.
+    #[serde(rename = "ms")]
     pub after_ms: u64,
     /// The headers of the allow-list.
     pub headers: Vec<(String, String)>,
@@ -143,54 +126,21 @@ impl ResponseHead {
     pub fn content_encoding(&self) -> Option<String> {
         content_encoding(&self.headers)
     }
-
-    pub(crate) fn to_json(&self) -> Object {
-        object! {
-            "status": u64::from(self.status),
-            "ms": self.after_ms,
-            "headers": headers_to_json(&self.headers),
-        }
-    }
-
-    fn of_json(value: &Value) -> Option<Self> {
-        Some(Self {
-            status: u16::try_from(value.get("status")?.as_u64()?).ok()?,
-            after_ms: value.get("ms")?.as_u64()?,
-            headers: headers_of_json(value.get("headers")?)?,
-        })
-    }
 }
 
 /// How an exchange ends.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// How many milliseconds after the start.
+    #[serde(rename = "ms")]
     pub after_ms: u64,
     /// How many bytes the body of the response had.
     pub bytes: u64,
     /// How many of them are stored.
     pub stored: u64,
     /// What broke the exchange off; `None` where the response came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
-}
-
-impl End {
-    pub(crate) fn to_json(&self) -> Object {
-        let mut end = object! { "ms": self.after_ms, "bytes": self.bytes, "stored": self.stored };
-        end.put_some("cut", self.cut.as_deref());
-        end
-    }
-
-    fn of_json(value: &Value) -> Option<Self> {
-        let number = |key: &str| value.get(key)?.as_u64();
-        let cut = value.get("cut").map(|cut| cut.as_str().unwrap_or("an unknown reason"));
-        Some(Self {
-            after_ms: number("ms")?,
-            bytes: number("bytes")?,
-            stored: number("stored")?,
-            cut: cut.map(str::to_owned),
-        })
-    }
 }
 
 /// Several headers of one name are one list.
@@ -198,21 +148,6 @@ fn content_encoding(headers: &[(String, String)]) -> Option<String> {
     let of = headers.iter().filter(|(name, _)| name == "content-encoding");
     let codings: Vec<&str> = of.map(|(_, value)| value.as_str()).collect();
     (!codings.is_empty()).then(|| codings.join(", "))
-}
-
-fn headers_to_json(headers: &[(String, String)]) -> Value {
-    let pair = |(name, value): &(String, String)| {
-        Value::Array(vec![name.as_str().into(), value.as_str().into()])
-    };
-    headers.iter().map(pair).collect()
-}
-
-fn headers_of_json(value: &Value) -> Option<Vec<(String, String)>> {
-    let pair = |pair: &Value| match pair.as_array()? {
-        [name, value] => Some((name.as_str()?.to_owned(), value.as_str()?.to_owned())),
-        _ => None,
-    };
-    value.as_array()?.iter().map(pair).collect()
 }
 
 /// The payload of a record.
@@ -225,8 +160,14 @@ pub(crate) fn to_bytes(kind: Kind, exchange: u64, content: &[u8]) -> Vec<u8> {
 }
 
 /// The payload of a record that holds JSON.
-pub(crate) fn json_bytes(kind: Kind, exchange: u64, content: Object) -> Vec<u8> {
-    to_bytes(kind, exchange, Value::from(content).to_string().as_bytes())
+pub(crate) fn json_bytes<T: Serialize>(kind: Kind, exchange: u64, content: &T) -> Result<Vec<u8>> {
+    Ok(to_bytes(kind, exchange, json::to_value(content)?.to_string().as_bytes()))
+}
+
+/// What a record that holds JSON says.
+fn of_json<T: DeserializeOwned>(content: &[u8]) -> Option<T> {
+    let content = Some(content).filter(|content| content.len() <= MOST_HEAD)?;
+    json::from_value(json::read(content).ok()?).ok()
 }
 
 /// A record that was read, its bodies still packed.
@@ -256,18 +197,14 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Result<(u64, Entry<'_>)> {
         head.ok_or_else(|| damaged("the kind and the exchange of a record"))?;
     let kind = Kind::of(kind)
         .ok_or_else(|| damaged(&format!("a record of a known kind, found {kind}")))?;
-    let value = || {
-        let is_short = content.len() <= MOST_HEAD;
-        is_short.then(|| json::read(content).ok()).flatten()
-    };
     let entry = match kind {
         Kind::Request => Some(Entry::Request(content)),
         Kind::RequestPart => Some(Entry::RequestPart(content)),
         Kind::Part => Some(Entry::Part(content)),
         Kind::Run => Some(Entry::Run),
-        Kind::Start => value().as_ref().and_then(Start::of_json).map(Entry::Start),
-        Kind::Response => value().as_ref().and_then(ResponseHead::of_json).map(Entry::Response),
-        Kind::End => value().as_ref().and_then(End::of_json).map(Entry::End),
+        Kind::Start => of_json(content).map(Entry::Start),
+        Kind::Response => of_json(content).map(Entry::Response),
+        Kind::End => of_json(content).map(Entry::End),
     };
     let entry = entry.ok_or_else(|| damaged(&format!("the members of a record {kind:?}")))?;
     Ok((exchange, entry))

@@ -115,7 +115,7 @@ impl RecordingWriter {
     /// [`ErrorKind::Poisoned`](crate::ErrorKind::Poisoned), as of every method that appends.
     pub fn start(&mut self, start: &Start) -> Result<ExchangeId> {
         let id = self.log.next_index();
-        self.log.append(&entry::json_bytes(Kind::Start, id, start.to_json()))?;
+        self.log.append(&entry::json_bytes(Kind::Start, id, start)?)?;
         Ok(ExchangeId(id))
     }
 
@@ -164,7 +164,7 @@ impl RecordingWriter {
     /// # Errors
     /// Those of [`RecordingWriter::start`].
     pub fn response(&mut self, of: ExchangeId, head: &ResponseHead) -> Result<()> {
-        self.log.append(&entry::json_bytes(Kind::Response, of.0, head.to_json()))?;
+        self.log.append(&entry::json_bytes(Kind::Response, of.0, head)?)?;
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl RecordingWriter {
     /// # Errors
     /// Those of [`RecordingWriter::start`].
     pub fn end(&mut self, of: ExchangeId, end: &End) -> Result<()> {
-        self.log.append(&entry::json_bytes(Kind::End, of.0, end.to_json()))?;
+        self.log.append(&entry::json_bytes(Kind::End, of.0, end)?)?;
         Ok(())
     }
 

@@ -82,15 +82,9 @@ impl<'d> Change<'d> {
                         })?;
                         let item =
                             previous.ok_or_else(|| missing("previousValue", "the element"))?;
-                        let removed = Items::One(item);
-                        Ok(Self::Splice(Splice {
-                            path,
-                            index,
-                            removed,
-                            inserted: Items::None,
-                            length,
-                            whole: None,
-                        }))
+                        let (removed, inserted) = (Items::One(item), Items::None);
+                        let whole = None;
+                        Ok(Self::Splice(Splice { path, index, removed, inserted, length, whole }))
                     }
                     _ => Ok(Self::Replace { previous, new: None }),
                 }

@@ -1,13 +1,22 @@
+use serde::Serialize;
+
 use super::SnapshotReason;
 use crate::{
     Error, ErrorKind, Result,
-    json::{Fields, Object, ObjectExt, Value},
+    json::{Fields, Value, from_value, to_value},
 };
 
-crate::json::serde_through_json!(TimelineConfig);
+impl<'de> serde::Deserialize<'de> for TimelineConfig {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::from_json(value).map_err(serde::de::Error::custom)
+    }
+}
 
-/// How often a timeline makes snapshots, checks itself, and what it keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How often a timeline makes snapshots, checks itself, and what it keeps. It is written by the names
+/// of the document; sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TimelineConfig {
     /// The number of turns from one snapshot to the next; 0 for none but those with another reason.
     pub snapshot_interval: u64,
@@ -28,6 +37,7 @@ pub struct TimelineConfig {
     /// Whether deltas that do not fit are applied as well as that can be done.
     pub lenient: bool,
     /// Which snapshots stay.
+    #[serde(flatten)]
     pub policy: SnapshotPolicy,
 }
 
@@ -36,7 +46,8 @@ pub struct TimelineConfig {
 /// The first one and the newest one stay whatever it says. Limits count more than `recent`. What
 /// they cannot have is in [`RetentionPlan::over`](super::RetentionPlan::over), and a note of a
 /// session directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SnapshotPolicy {
     /// Those with these reasons always.
     pub always: Vec<SnapshotReason>,
@@ -92,28 +103,6 @@ impl Default for SnapshotPolicy {
 }
 
 impl TimelineConfig {
-    /// The wire form: the names of the document; sizes in bytes. O(size).
-    pub fn to_json(&self) -> Value {
-        let policy = &self.policy;
-        let mut object = Object::new();
-        object.put("snapshotInterval", self.snapshot_interval);
-        object.put("deltaBatchSize", self.delta_batch_size);
-        object.put("verifyEveryNTurns", self.verify_every_n_turns);
-        object.put("compressSnapshotsOlderThan", self.compress_snapshots_older_than);
-        object.put("maxChain", self.max_chain);
-        object.put("pruneOrphanedDeltas", self.prune_orphaned_deltas);
-        object.put("lenient", self.lenient);
-        let always = policy.always.iter().map(|reason| reason.as_str());
-        object.put("always", always.collect::<Value>());
-        object.put("recent", policy.recent);
-        object.put("thinAfterTurns", policy.thin_after_turns);
-        object.put("thinKeepEvery", policy.thin_keep_every);
-        object.put("maxSnapshots", policy.max_snapshots);
-        object.put("maxSnapshotSize", policy.max_snapshot_size);
-        object.put("maxTotalSize", policy.max_total_size);
-        Value::Object(object)
-    }
-
     /// Reads the wire form; what is absent is as by default. The policy may also stand in the
     /// members `retention` and `limits`, as the document writes it: sizes are megabytes there.
     /// O(size).
@@ -134,7 +123,7 @@ impl TimelineConfig {
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "a configuration")?;
         let config = Self::take(&mut fields)?;
-        let known = Self::default().to_json();
+        let known = to_value(&config)?;
         let known = known.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
         refuse_unknown(fields, &known.chain(["retention", "limits"]).collect::<Vec<_>>())?;
         Ok(config)
@@ -142,28 +131,23 @@ impl TimelineConfig {
 
     /// The members that are known.
     pub(super) fn take(fields: &mut Fields) -> Result<Self> {
-        let base = Self::default();
-        let mut number =
-            |key: &str, otherwise: u64| Ok::<_, Error>(fields.u64(key)?.unwrap_or(otherwise));
-        let config = Self {
-            snapshot_interval: number("snapshotInterval", base.snapshot_interval)?,
-            delta_batch_size: number("deltaBatchSize", base.delta_batch_size)?,
-            verify_every_n_turns: number("verifyEveryNTurns", base.verify_every_n_turns)?,
-            compress_snapshots_older_than: number(
-                "compressSnapshotsOlderThan",
-                base.compress_snapshots_older_than,
-            )?,
-            max_chain: number("maxChain", base.max_chain)?,
-            policy: SnapshotPolicy::take(fields)?,
-            ..base
-        };
-        Ok(Self {
-            prune_orphaned_deltas: fields
-                .bool("pruneOrphanedDeltas")?
-                .unwrap_or(config.prune_orphaned_deltas),
-            lenient: fields.bool("lenient")?.unwrap_or(config.lenient),
-            ..config
-        })
+        let mut config = Self { policy: SnapshotPolicy::take(fields)?, ..Self::default() };
+        for (key, to) in [
+            ("snapshotInterval", &mut config.snapshot_interval),
+            ("deltaBatchSize", &mut config.delta_batch_size),
+            ("verifyEveryNTurns", &mut config.verify_every_n_turns),
+            ("compressSnapshotsOlderThan", &mut config.compress_snapshots_older_than),
+            ("maxChain", &mut config.max_chain),
+        ] {
+            take_number(fields, key, to)?;
+        }
+        for (key, to) in [
+            ("pruneOrphanedDeltas", &mut config.prune_orphaned_deltas),
+            ("lenient", &mut config.lenient),
+        ] {
+            *to = fields.bool(key)?.unwrap_or(*to);
+        }
+        Ok(config)
     }
 }
 
@@ -187,10 +171,8 @@ impl SnapshotPolicy {
     }
 
     fn take_always(&mut self, fields: &mut Fields) -> Result<()> {
-        if let Some(names) = fields.strings("always")? {
-            let reasons = names.iter().map(|name| SnapshotReason::named(name));
-            let reasons: Result<_> = reasons.collect();
-            self.always = reasons.map_err(|error| error.under("always"))?;
+        if let Some(reasons) = fields.nested("always", from_value)? {
+            self.always = reasons;
         }
         Ok(())
     }

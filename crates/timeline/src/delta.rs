@@ -1,10 +1,8 @@
 use super::Data;
 use crate::{
-    DeltaTarget, Error, Millis, Result,
-    json::{Fields, Object, ObjectExt, Path, Value, serde_through_json},
+    DeltaTarget, Millis, Result,
+    json::{Fields, Object, ObjectExt, Path, Value, from_value, serde_through_json},
 };
-
-crate::json::serde_through_name!(DeltaOperation: "an operation of a delta");
 
 /// One change to the state, with the value before and after it.
 ///
@@ -69,7 +67,8 @@ pub struct Delta {
 /// long the array was. Such an insert always inserts, so that one beside an equal element is not
 /// lost; applied twice it inserts twice. A log applies each delta id once. Beside the whole array
 /// before as `previous` it is exact again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DeltaOperation {
     /// `previous` becomes `new`. Either may be absent in an object.
     Set,
@@ -92,19 +91,6 @@ pub enum DeltaOperation {
 }
 
 impl DeltaOperation {
-    /// All nine.
-    pub const ALL: [Self; 9] = [
-        Self::Set,
-        Self::Increment,
-        Self::Decrement,
-        Self::Append,
-        Self::Remove,
-        Self::Insert,
-        Self::Delete,
-        Self::Create,
-        Self::Destroy,
-    ];
-
     /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -118,11 +104,6 @@ impl DeltaOperation {
             Self::Create => "create",
             Self::Destroy => "destroy",
         }
-    }
-
-    /// The operation with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.as_str() == name)
     }
 }
 
@@ -191,15 +172,10 @@ impl Delta {
     /// operation that is none.
     pub fn from_json(value: Value) -> Result<Self> {
         let mut fields = Fields::of(value, "a delta")?;
-        let name = fields.string("operation")?;
-        let name = Fields::required(name, "operation", "an operation")?;
-        let operation = DeltaOperation::from_name(&name).ok_or_else(|| {
-            let names = DeltaOperation::ALL.map(DeltaOperation::as_str).join(", ");
-            Error::expected(format_args!("one of {names}"), format_args!("{name:?}"))
-                .under("operation")
-        })?;
+        let operation = fields.nested("operation", from_value)?;
+        let operation = Fields::required(operation, "operation", "an operation")?;
         let target = Fields::required(fields.string("target")?, "target", "a target")?;
-        let path = fields.nested("path", |path| Path::from_json(&path))?;
+        let path = fields.nested("path", from_value)?;
         let path = Fields::required(path, "path", "a path (an array)")?;
         Ok(Self {
             delta_id: fields.string("deltaId")?.unwrap_or_default(),

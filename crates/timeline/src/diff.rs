@@ -273,13 +273,15 @@ fn common(a: &[&Data], b: &[&Data]) -> Vec<(usize, usize)> {
 }
 
 /// Where two states differ, as paths with both values; absent ones are `None`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Difference {
     /// Where, as a JSON pointer.
     pub path: String,
     /// What was expected there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Data>,
     /// What is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<Data>,
 }
 

@@ -72,24 +72,19 @@ impl Timeline {
     pub(super) fn replayed(&self, from: u64, mut state: Data, turn: u64) -> Result<Data> {
         self.each_turn(from + 1, turn, |record| {
             let drift = self.applier(record.lenient).apply_all(&mut state, &record.deltas);
-            drift.map(|_| true).map_err(|error| error.at(|place| place.turn = Some(record.turn_id)))
+            drift.map(drop).map_err(|error| error.at(|place| place.turn = Some(record.turn_id)))
         })?;
         Ok(state)
     }
 
-    /// Walks over some turns until `walk` says that it is enough.
+    /// Walks over some turns.
     pub(super) fn each_turn(
         &self,
         from: u64,
         to: u64,
-        mut walk: impl FnMut(&TurnRecord) -> Result<bool>,
+        mut walk: impl FnMut(&TurnRecord) -> Result<()>,
     ) -> Result<()> {
-        for turn in from..=to {
-            if !walk(&*self.turn(turn)?)? {
-                break;
-            }
-        }
-        Ok(())
+        (from..=to).try_for_each(|turn| walk(&*self.turn(turn)?))
     }
 
     /// The deltas of some turns, in the order in which they were applied: for `1..=3` those that
@@ -117,7 +112,7 @@ impl Timeline {
         let mut deltas = Vec::new();
         self.each_turn(*turns.start(), *turns.end(), |record| {
             deltas.extend(record.deltas.iter().cloned());
-            Ok(true)
+            Ok(())
         })?;
         Ok(deltas)
     }
@@ -229,7 +224,7 @@ impl Timeline {
             super::DeltaRange { from_snapshot: last.snapshot_id(), ..super::DeltaRange::default() };
         self.each_turn(last.turn_id + 1, self.last_turn(), |record| {
             range.extended(&record.deltas);
-            Ok(true)
+            Ok(())
         })?;
         Ok(range)
     }

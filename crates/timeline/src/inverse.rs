@@ -3,10 +3,7 @@ use super::{
     change::{Change, Items, Splice},
     diff,
 };
-use crate::{
-    Result,
-    json::{Path, PathElement},
-};
+use crate::{Result, json::Path};
 
 impl Delta {
     /// The delta that takes this one back. It keeps the id, the turn and the cause. O(its values).
@@ -109,11 +106,5 @@ pub fn squash(before: &Data, deltas: &[Delta], targets: &Targets) -> Result<Vec<
 /// The path of a delta in the whole state.
 pub(super) fn full_path(delta: &Delta, targets: &Targets) -> Result<Path> {
     let base = targets.place(&delta.target)?.elements();
-    Ok(base
-        .iter()
-        .chain(delta.path.elements())
-        .cloned()
-        .collect::<Vec<PathElement>>()
-        .as_slice()
-        .into())
+    Ok(base.iter().chain(delta.path.elements()).cloned().collect())
 }

@@ -3,18 +3,18 @@ use std::{fmt, sync::Arc};
 use super::{Data, Delta};
 use crate::{
     Error, ErrorKind, Millis, Result,
-    json::{Fields, Object, ObjectExt, Value},
+    json::{Fields, Object, ObjectExt, Value, from_value},
 };
 
 crate::json::serde_through_json!(StateSnapshot);
-crate::json::serde_through_name!(SnapshotReason: "a reason of a snapshot");
 
 /// The parts of a state: it begins with them, and they have a checksum of their own, next to the one
 /// of the whole.
 pub(super) const PARTS: [&str; 6] = ["player", "world", "scene", "npcs", "quests", "gameTime"];
 
 /// Why a snapshot was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SnapshotReason {
     /// The session starts.
     Initial,
@@ -60,17 +60,6 @@ impl SnapshotReason {
     /// The reason with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
-    }
-
-    /// As [`SnapshotReason::from_name`].
-    ///
-    /// # Errors
-    /// `Shape`, with the names of all reasons.
-    pub(super) fn named(name: &str) -> Result<Self> {
-        Self::from_name(name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
-            Error::expected(format_args!("one of {names}"), format_args!("{name:?}"))
-        })
     }
 
     /// Which of two reasons for the same turn stands: normal, high, critical.
@@ -241,14 +230,11 @@ impl StateSnapshot {
             let expected = format_args!("{expected:?}, the snapshot of its turn");
             return Err(Error::expected(expected, format_args!("{found:?}")).under("snapshotId"));
         }
-        let reason = fields.string("reason")?.as_deref().map(SnapshotReason::named).transpose();
         Ok(Self {
             session_id: fields.string("sessionId")?.unwrap_or_default().into(),
             turn_id,
             timestamp: fields.string("timestamp")?.unwrap_or_default(),
-            reason: reason
-                .map_err(|error| error.under("reason"))?
-                .unwrap_or(SnapshotReason::Manual),
+            reason: fields.nested("reason", from_value)?.unwrap_or(SnapshotReason::Manual),
             state,
             delta_range: fields.nested("deltaRange", DeltaRange::from_json)?.unwrap_or_default(),
             turn_checksum: fields.string("turnChecksum")?,

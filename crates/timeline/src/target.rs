@@ -1,9 +1,9 @@
 use crate::{
     DeltaTarget, Error, ErrorKind, Result,
-    json::{Path, PathElement, Value},
+    json::{self, Fields, Path, PathElement, Value},
 };
 
-crate::json::serde_through_json!(ref Targets);
+crate::json::serde_through_json!(Targets);
 
 /// The table from a delta's target to its place in the state.
 ///
@@ -104,17 +104,13 @@ impl Targets {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] unless it is an object of JSON pointers.
-    pub fn from_json(value: &Value) -> Result<Self> {
-        let object = value
-            .as_object()
-            .ok_or_else(|| Error::expected("targets (an object)", value.kind()))?;
-        object.iter().try_fold(Self::default(), |targets, (target, place)| {
-            let pointer =
-                place.as_str().ok_or_else(|| Error::expected("a JSON pointer", place.kind()));
-            let place = pointer
-                .and_then(|pointer| Ok(Path::from_pointer(pointer)?))
-                .map_err(|error| error.under(target))?;
-            Ok(targets.with(target, place))
+    pub fn from_json(value: Value) -> Result<Self> {
+        let places = Fields::of(value, "targets")?.rest();
+        places.iter().try_fold(Self::default(), |targets, (target, place)| {
+            let pointer = place.as_str().map(Path::from_pointer);
+            let pointer = pointer
+                .unwrap_or_else(|| Err(json::Error::expected("a JSON pointer", place.kind())));
+            Ok(targets.with(target, pointer.map_err(|error| error.under(target))?))
         })
     }
 }

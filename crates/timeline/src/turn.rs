@@ -105,16 +105,6 @@ impl TurnRecord {
         Self { deltas: deltas.into_iter().collect(), given: true, ..self }
     }
 
-    /// The turn in a scene.
-    pub fn in_scene(self, scene_id: impl Into<String>) -> Self {
-        Self { scene_id: scene_id.into(), ..self }
-    }
-
-    /// The turn with what a model was asked, and said.
-    pub fn with_llm_context(self, context: LlmContext) -> Self {
-        Self { llm_context: Some(context), ..self }
-    }
-
     /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();

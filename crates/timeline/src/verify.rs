@@ -1,16 +1,14 @@
-use super::{Data, Difference, SnapshotReason, StateSnapshot, Timeline, differences};
-use crate::{
-    Millis, Result,
-    json::{Object, ObjectExt, Value},
-};
+use serde::Serialize;
 
-crate::json::serialize_through_json!(Verification, Difference);
+use super::{Data, Difference, SnapshotReason, StateSnapshot, Timeline, differences};
+use crate::{Millis, Result};
 
 /// What the document suggests where a state has drifted.
 const SUGGESTION: &str = "State drift detected. Consider creating recovery snapshot.";
 
-/// Whether a state is what its turns come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Whether a state is what its turns come to. It is written by the names of the document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Verification {
     /// Whether nothing differs.
     pub valid: bool,
@@ -19,6 +17,7 @@ pub struct Verification {
     /// Where it differs: what was expected, and what was found.
     pub differences: Vec<Difference>,
     /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<&'static str>,
 }
 
@@ -28,30 +27,6 @@ impl Verification {
         let differences = differences(expected, found);
         let valid = differences.is_empty();
         Self { valid, turn_id, differences, suggestion: (!valid).then_some(SUGGESTION) }
-    }
-
-    /// As JSON, with the names of the document. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("valid", self.valid);
-        object.put("turnId", self.turn_id);
-        object.put(
-            "differences",
-            self.differences.iter().map(Difference::to_json).collect::<Value>(),
-        );
-        object.put_some("suggestion", self.suggestion);
-        Value::Object(object)
-    }
-}
-
-impl Difference {
-    /// As JSON: `path`, `expected` and `found`; an absent value is left out. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("path", self.path.as_str());
-        object.put_some("expected", self.expected.as_ref());
-        object.put_some("found", self.found.as_ref());
-        Value::Object(object)
     }
 }
 

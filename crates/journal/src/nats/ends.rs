@@ -11,16 +11,14 @@ use async_nats::jetstream::{
     stream,
 };
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{NatsJournal, connect::unavailable};
-use crate::{
-    Error, Result, SessionName,
-    json::{self, Object, ObjectExt, Value},
-    log::line,
-};
+use crate::{Error, Result, SessionName, sealed};
 
 const KIND: &str = "afterimage journal end";
+const VERSION: u64 = 1;
 
 /// How often another writer may be ahead.
 const MOST_RACES: u32 = 1_000;
@@ -33,32 +31,23 @@ pub(super) fn drops_events(config: &stream::Config) -> bool {
 }
 
 /// The end of a session's log, as the bucket holds it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct End {
+    kind: String,
+    version: u64,
+    #[serde(with = "sealed::shared")]
     life: Arc<str>,
     sequence: u64,
 }
 
 impl End {
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut object = Object::new();
-        object.put("kind", KIND);
-        object.put("version", 1_u64);
-        object.put("life", &*self.life);
-        object.put("sequence", self.sequence);
-        Ok(line::seal(&Value::from(object).to_string())?.into_bytes())
+    fn new(life: &Arc<str>, sequence: u64) -> Self {
+        Self { kind: KIND.to_owned(), version: VERSION, life: Arc::clone(life), sequence }
     }
 
     fn read(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::expected("UTF-8", "an end"))?;
-        let value = json::read(line::open(text)?.as_bytes())?;
-        let number = |key| value.get(key).and_then(Value::as_u64);
-        match (value.str_at("kind"), number("version"), value.str_at("life"), number("sequence")) {
-            (Some(KIND), Some(1), Some(life), Some(sequence)) => {
-                Ok(Self { life: life.into(), sequence })
-            }
-            _ => Err(Error::expected("the end of a session", "something else")),
-        }
+        let end = sealed::open_as(bytes, KIND, VERSION);
+        end.ok_or_else(|| Error::expected("the end of a session", "something else"))
     }
 }
 
@@ -79,10 +68,8 @@ impl NatsJournal {
     }
 
     async fn end_with_revision(&self, session: &SessionName) -> Result<(Option<End>, u64)> {
-        let entry = timeout(self.options.timeout, self.connection.snapshots.entry(key(session)));
-        let entry = entry.await.map_err(|_| unavailable("the bucket did not answer in time"))?;
-        let entry =
-            entry.map_err(|error| unavailable(format!("no end of the session: {error}")))?;
+        let entry = self.connection.snapshots.entry(key(session));
+        let entry = self.of_snapshots("no end of the session", entry).await?;
         let Some(entry) = entry else { return Ok((None, 0)) };
         let end = match entry.operation {
             Operation::Put => Some(End::read(&entry.value)?),
@@ -98,13 +85,13 @@ impl NatsJournal {
         life: &Arc<str>,
         sequence: u64,
     ) -> Result<()> {
-        let end = End { life: Arc::clone(life), sequence };
+        let end = End::new(life, sequence);
         for _ in 0..MOST_RACES {
             let (found, revision) = self.end_with_revision(session).await?;
             if found.is_some_and(|found| found.life == end.life && found.sequence >= sequence) {
                 return Ok(());
             }
-            let value = Bytes::from(end.to_bytes()?);
+            let value = Bytes::from(sealed::seal(&end)?);
             let put = self.connection.snapshots.update(key(session), value, revision);
             let put = timeout(self.options.timeout, put).await;
             match put.map_err(|_| unavailable("the bucket did not answer in time"))? {
@@ -123,10 +110,8 @@ impl NatsJournal {
     }
 
     pub(super) async fn remove_end(&self, session: &SessionName) -> Result<()> {
-        timeout(self.options.timeout, self.connection.snapshots.purge(key(session)))
-            .await
-            .map_err(|_| unavailable("the bucket did not answer in time"))?
-            .map_err(|error| unavailable(format!("the end of the session not removed: {error}")))
+        let purged = self.connection.snapshots.purge(key(session));
+        self.of_snapshots("the end of the session not removed", purged).await
     }
 }
 
@@ -136,8 +121,8 @@ mod tests {
 
     #[test]
     fn an_end_comes_back_and_damage_is_found() {
-        let end = End { life: "2026-11-21T00:00:00Z".into(), sequence: 41 };
-        let bytes = end.to_bytes().unwrap();
+        let end = End::new(&"2026-11-21T00:00:00Z".into(), 41);
+        let bytes = sealed::seal(&end).unwrap();
         assert_eq!(End::read(&bytes).unwrap(), end);
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();

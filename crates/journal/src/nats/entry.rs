@@ -5,11 +5,9 @@ use std::{collections::BTreeMap, str::FromStr};
 use async_nats::{HeaderMap, header::HeaderValue, jetstream::message::StreamMessage};
 use base64::{Engine, engine::general_purpose::URL_SAFE};
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
-use crate::{
-    Error, Result, SessionName,
-    json::{self, Value},
-};
+use crate::{Error, Result, SessionName, json, sealed};
 
 /// What a session has in the bucket: a snapshot, a pointer to one, or the mark of those that were
 /// removed.
@@ -39,6 +37,15 @@ impl Entry {
     }
 }
 
+/// The line of a [`Pointer`].
+#[derive(Serialize, Deserialize)]
+struct Line {
+    kind: String,
+    version: u64,
+    object: String,
+    bytes: u64,
+}
+
 /// What names the large object of a snapshot in its place in the bucket.
 pub(super) struct Pointer {
     pub(super) object: String,
@@ -48,6 +55,7 @@ pub(super) struct Pointer {
     pub(super) first_line: Vec<u8>,
 }
 
+const VERSION: u64 = 1;
 const POINTER: &str = "afterimage journal pointer";
 
 /// No pointer is longer, in bytes, without the line that follows it.
@@ -61,13 +69,9 @@ impl Pointer {
     }
 
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
-        let object = json::Object::from_iter([
-            ("kind", Value::from(POINTER)),
-            ("version", Value::from(1_u64)),
-            ("object", Value::from(self.object.as_str())),
-            ("bytes", Value::from(self.bytes)),
-        ]);
-        let mut bytes = crate::log::line::seal(&Value::from(object).to_string())?.into_bytes();
+        let (object, bytes) = (self.object.clone(), self.bytes);
+        let line = Line { kind: POINTER.to_owned(), version: VERSION, object, bytes };
+        let mut bytes = sealed::seal(&line)?;
         bytes.push(b'\n');
         bytes.extend(&self.first_line);
         Ok(bytes)
@@ -79,12 +83,7 @@ impl Pointer {
         let rest = bytes.get(line.len()..).unwrap_or_default();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = Some(line).filter(|line| line.len() <= MOST_POINTER)?;
-        let line = std::str::from_utf8(line).ok()?;
-        let value = json::read(crate::log::line::open(line).ok()?.as_bytes()).ok()?;
-        let is_pointer = value.str_at("kind") == Some(POINTER)
-            && value.get("version").and_then(Value::as_u64) == Some(1);
-        let object = value.str_at("object").filter(|_| is_pointer)?.to_owned();
-        let bytes = value.get("bytes").and_then(Value::as_u64)?;
+        let Line { object, bytes, .. } = sealed::open_as(line, POINTER, VERSION)?;
         Some(Self { object, bytes, first_line: rest.to_vec() })
     }
 }
@@ -128,8 +127,7 @@ const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 impl Objects {
     fn read(headers: &HeaderMap) -> Self {
         let value = headers.get(OBJECTS).and_then(|text| json::read(text.as_str().as_bytes()).ok());
-        let ages = value.as_ref().and_then(Value::as_object).into_iter().flatten();
-        Self(ages.filter_map(|(name, age)| Some((name.to_owned(), age.as_u64()?))).collect())
+        Self(value.and_then(|value| json::from_value(value).ok()).unwrap_or_default())
     }
 
     /// What the next entry is to say, after one that named this object.
@@ -162,8 +160,7 @@ impl Objects {
     }
 
     fn header(&self) -> Result<HeaderValue> {
-        let ages = self.0.iter().map(|(name, age)| (name.as_str(), Value::from(*age)));
-        let text = Value::from(ages.collect::<json::Object>()).to_string();
+        let text = json::to_value(&self.0)?.to_string();
         HeaderValue::from_str(&text).map_err(|error| Error::expected("the text of a header", error))
     }
 }

@@ -4,9 +4,8 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use tokio::time::timeout;
 
-use super::{NatsJournal, connect::unavailable};
+use super::NatsJournal;
 use crate::{Result, SessionName, id_parts::Part};
 
 fn key(session: &SessionName, part: u64) -> String {
@@ -39,21 +38,14 @@ impl NatsJournal {
         session: &SessionName,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T> {
-        let work = async {
-            let done = timeout(self.options.timeout, work).await;
-            let done = done.map_err(|_| unavailable("the bucket did not answer in time"))?;
-            done.map_err(|error| unavailable(error.to_string()))
-        };
+        let work = self.of_snapshots("no ids of events", work);
         self.allowed(&self.needs_of_ids(session), work).await
     }
 
     pub(super) async fn remove_ids(&self, session: &SessionName) -> Result<()> {
         let bucket = &self.connection.snapshots;
         let keys = format!("{}{}.ids.*", bucket.prefix, session.token());
-        let purged = timeout(self.options.timeout, bucket.stream.purge().filter(keys)).await;
-        purged
-            .map_err(|_| unavailable("the bucket did not answer in time"))?
-            .map_err(|error| unavailable(format!("ids not removed: {error}")))?;
-        Ok(())
+        let purged = self.of_snapshots("ids not removed", bucket.stream.purge().filter(keys));
+        purged.await.map(drop)
     }
 }

@@ -1,6 +1,9 @@
 //! What the part without IO asks for, done on JetStream.
 
-use std::future::Future;
+use std::{
+    fmt::Display,
+    future::{Future, IntoFuture},
+};
 
 use async_nats::{
     Request as Outgoing, RequestErrorKind,
@@ -20,7 +23,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, SessionName,
-    json::{Object, ObjectExt, Value},
+    json::{Value, object},
     request::{Append, Failure, Head, Page, Position, Request, Response, StoredSnapshot},
 };
 
@@ -111,6 +114,17 @@ impl NatsJournal {
         timeout(limit, work).await.unwrap_or_else(|_| Err(unavailable(LATE)))
     }
 
+    /// What the bucket answers; `failed` says what did not work.
+    pub(super) async fn of_snapshots<T, E: Display>(
+        &self,
+        failed: &str,
+        work: impl IntoFuture<Output = Result<T, E>>,
+    ) -> Result<T> {
+        let done = timeout(self.options.timeout, work).await;
+        let done = done.map_err(|_| unavailable("the bucket did not answer in time"))?;
+        done.map_err(|error| unavailable(format!("{failed}: {error}")))
+    }
+
     async fn head(&self, session: &SessionName) -> Result<Head> {
         let filter = wire::filter(&self.options.stream, session);
         let stream = &self.connection.stream;
@@ -152,11 +166,12 @@ impl NatsJournal {
             client.subscribe(inbox.clone()).await.map_err(|error| unavailable(error.to_string()))
         };
         let mut answers = self.answered(subscribed).await?;
-        let mut wanted = Object::new();
-        wanted.put("seq", wire::message_of(from).max(1));
-        wanted.put("next_by_subj", wire::filter(&self.options.stream, session));
-        wanted.put("batch", most as u64);
-        wanted.put("max_bytes", PAGE_BYTES);
+        let wanted = object! {
+            "seq": wire::message_of(from).max(1),
+            "next_by_subj": wire::filter(&self.options.stream, session),
+            "batch": most as u64,
+            "max_bytes": PAGE_BYTES,
+        };
         let subject = format!("$JS.API.DIRECT.GET.{}", self.options.stream);
         let payload = Bytes::from(Value::from(wanted).to_string());
         let asked = async {

@@ -2,12 +2,14 @@
 
 use std::{ops::RangeInclusive, path::Path, sync::Arc};
 
+use serde::{Serialize, Serializer};
+
 use super::{
     blocks,
-    derived::DERIVED,
+    derived::documents,
     dir::SessionDir,
     end::SessionMark,
-    layout::{ACKNOWLEDGED, CURRENT, SCENES, ends_in},
+    layout::{ACKNOWLEDGED, CURRENT},
     opening,
     options::SessionOptions,
     sealed,
@@ -15,20 +17,19 @@ use super::{
 };
 use crate::{
     Data, Difference, Error, ErrorKind, Result, SnapshotSource, Timeline, Verification,
-    json::{Object, ObjectExt, Value},
+    json::Value,
     log::{Files, within},
 };
 
-crate::json::serialize_through_json!(DirVerification);
-
 /// What checking a directory found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DirVerification {
     /// Whether there is neither a difference nor a problem.
     pub valid: bool,
     /// How many turns there are, those that a branch shares included.
     pub turns: u64,
     /// Where a state that is kept is not what the turns come to, with the turn.
+    #[serde(serialize_with = "with_turns")]
     pub differences: Vec<(u64, Difference)>,
     /// What to do about it.
     pub suggestion: Option<String>,
@@ -44,28 +45,25 @@ pub struct DirVerification {
     pub notes: Vec<String>,
 }
 
-impl DirVerification {
-    /// As JSON. O(size).
-    pub fn to_json(&self) -> Value {
-        let texts = |texts: &[String]| texts.iter().map(String::as_str).collect::<Value>();
-        let differences = self.differences.iter().map(|(turn, difference)| {
-            let mut object = Object::new();
-            object.put("turnId", *turn);
-            object.put_unknown(difference.to_json().as_object().unwrap_or(&Object::new()));
-            Value::Object(object)
-        });
-        let mut object = Object::new();
-        object.put("valid", self.valid);
-        object.put("turns", self.turns);
-        object.put("differences", differences.collect::<Value>());
-        object.put("suggestion", self.suggestion.as_deref().map_or(Value::Null, Value::from));
-        object.put("problems", texts(&self.problems));
-        object.put("follows", texts(&self.follows));
-        object.put("torn", texts(&self.torn));
-        object.put("notes", texts(&self.notes));
-        Value::Object(object)
+/// Writes each difference with its turn.
+fn with_turns<S: Serializer>(
+    differences: &[(u64, Difference)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct OfTurn<'d> {
+        #[serde(rename = "turnId")]
+        turn_id: u64,
+        #[serde(flatten)]
+        difference: &'d Difference,
     }
+    let differences = differences.iter();
+    serializer.collect_seq(
+        differences.map(|(turn_id, difference)| OfTurn { turn_id: *turn_id, difference }),
+    )
+}
 
+impl DirVerification {
     fn compare(&mut self, verification: Verification) {
         let Verification { turn_id, differences, suggestion, .. } = verification;
         self.differences.extend(differences.into_iter().map(|difference| (turn_id, difference)));
@@ -206,7 +204,7 @@ impl DirVerification {
     /// Applies the turns after `from` up to `to`; whether that went well.
     fn walk(&mut self, timeline: &Timeline, state: &mut Data, from: u64, to: u64) -> bool {
         let walked = timeline.each_turn(from + 1, to, |record| {
-            timeline.applier(record.lenient).apply_all(state, &record.deltas).map(|_| true)
+            timeline.applier(record.lenient).apply_all(state, &record.deltas).map(drop)
         });
         if let Err(error) = &walked {
             self.problems.push(error.to_string());
@@ -259,10 +257,7 @@ impl DirVerification {
 
     /// Checks what is derived.
     fn documents(&mut self, files: &dyn Files, directory: &Path, shelf: &Shelf) -> Result<()> {
-        let scenes = sealed::names(files, &directory.join(SCENES))?;
-        let scenes = scenes.iter().filter(|name| ends_in(name, "json"));
-        let names = scenes.map(|name| format!("{SCENES}/{name}"));
-        for name in DERIVED.map(str::to_owned).into_iter().chain(names) {
+        for name in documents(files, directory)? {
             let path = directory.join(&name);
             let Some(bytes) = sealed::read_if_there(files, &path)? else {
                 self.notes.push(format!("{name} is missing, and will be made anew"));

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     dir::SessionDir,
     layout::{CURRENT, DELTA_INDEX, SCENES, SNAPSHOT_INDEX, TURN_INDEX, VERIFIED, ends_in},
@@ -12,13 +14,24 @@ use super::{
     sealed,
 };
 use crate::{
-    Data, Error, Result, TurnRecord,
-    json::{Object, ObjectExt, Value},
+    Data, Result, TurnRecord,
+    json::{Object, ObjectExt, Value, from_value, object, to_value},
     log::{Files, create_dirs},
 };
 
 /// The documents that are derived, but for those of scenes.
-pub(super) const DERIVED: [&str; 5] = [TURN_INDEX, DELTA_INDEX, SNAPSHOT_INDEX, CURRENT, VERIFIED];
+const DERIVED: [&str; 5] = [TURN_INDEX, DELTA_INDEX, SNAPSHOT_INDEX, CURRENT, VERIFIED];
+
+/// The names of the documents that are derived, those of the scenes that are there too.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn documents(files: &dyn Files, directory: &Path) -> Result<Vec<String>> {
+    let mut scenes = sealed::names(files, &directory.join(SCENES))?;
+    scenes.retain(|name| ends_in(name, "json"));
+    let scenes = scenes.iter().map(|name| format!("{SCENES}/{name}"));
+    Ok(DERIVED.map(str::to_owned).into_iter().chain(scenes).collect())
+}
 
 /// Moves every derived document aside that knows turns after `last`, with which the log ends: it may
 /// hold all that is left of them. Returns the new paths.
@@ -26,19 +39,14 @@ pub(super) const DERIVED: [&str; 5] = [TURN_INDEX, DELTA_INDEX, SNAPSHOT_INDEX, 
 /// # Errors
 /// `Io`.
 pub(super) fn keep_ahead(files: &dyn Files, directory: &Path, last: u64) -> Result<Vec<PathBuf>> {
-    let scenes = sealed::names(files, &directory.join(SCENES))?;
-    let scenes = scenes.iter().filter(|name| ends_in(name, "json"));
-    let names = DERIVED.map(str::to_owned).into_iter();
-    let names = names.chain(scenes.map(|name| format!("{SCENES}/{name}")));
     let mut kept = Vec::new();
-    for path in names.map(|name| directory.join(name)) {
+    for path in documents(files, directory)?.iter().map(|name| directory.join(name)) {
         let Some(bytes) = sealed::read_if_there(files, &path)? else { continue };
         let document = sealed::open(&bytes).ok();
         let turn = document.and_then(|document| document.get("lastTurn")?.as_u64());
         if turn.is_some_and(|turn| turn > last) {
             kept.push(keep(files, &path, &bytes)?);
-            let removed = files.remove(&path);
-            removed.map_err(|error| Error::io(error, "cannot remove").in_file(&path))?;
+            sealed::remove(files, &path)?;
         }
     }
     Ok(kept)
@@ -49,20 +57,30 @@ pub(super) fn keep_ahead(files: &dyn Files, directory: &Path, last: u64) -> Resu
 pub(super) struct Tally {
     pub(super) turns: u64,
     pub(super) deltas: u64,
-    /// Of each target: how many deltas, the first and the last turn.
-    pub(super) targets: BTreeMap<String, (u64, u64, u64)>,
+    pub(super) targets: BTreeMap<String, TargetTally>,
     pub(super) scenes: Vec<Scene>,
     /// How many of `scenes` are written, as they are.
     written: usize,
 }
 
+/// How many deltas a target has, and the first and the last turn of those.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TargetTally {
+    pub(super) count: u64,
+    pub(super) turn_range: (u64, u64),
+}
+
 /// Turns of one scene, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Scene {
     scene_id: String,
-    from: u64,
-    to: u64,
-    deltas: u64,
+    number: usize,
+    from_turn: u64,
+    to_turn: u64,
+    turn_count: u64,
+    delta_count: u64,
 }
 
 impl Tally {
@@ -71,64 +89,57 @@ impl Tally {
         self.turns = turn;
         self.deltas += record.deltas.len() as u64;
         for delta in &record.deltas {
-            let of_target = self.targets.entry(delta.target.to_string()).or_insert((0, turn, turn));
-            of_target.0 += 1;
-            of_target.2 = turn;
+            let of_target = self.targets.entry(delta.target.to_string());
+            let none = TargetTally { count: 0, turn_range: (turn, turn) };
+            let of_target = of_target.or_insert(none);
+            of_target.count += 1;
+            of_target.turn_range.1 = turn;
         }
         let deltas = record.deltas.len() as u64;
         match self.scenes.last_mut() {
             Some(scene) if scene.scene_id == record.scene_id => {
-                scene.to = turn;
-                scene.deltas += deltas;
+                scene.to_turn = turn;
+                scene.turn_count += 1;
+                scene.delta_count += deltas;
             }
-            _ => {
-                let scene_id = record.scene_id.clone();
-                self.scenes.push(Scene { scene_id, from: turn, to: turn, deltas });
-            }
+            _ => self.scenes.push(Scene {
+                scene_id: record.scene_id.clone(),
+                number: self.scenes.len() + 1,
+                from_turn: turn,
+                to_turn: turn,
+                turn_count: 1,
+                delta_count: deltas,
+            }),
         }
         self.written = self.written.min(self.scenes.len() - 1);
     }
 
-    fn delta_index(&self, session: &SessionDir) -> Value {
-        let mut targets = Object::new();
-        for (target, (count, from, to)) in &self.targets {
-            let mut of_target = Object::new();
-            of_target.put("count", *count);
-            of_target.put("turnRange", [*from, *to].into_iter().collect::<Value>());
-            targets.put(target, of_target);
-        }
+    fn delta_index(&self, session: &SessionDir) -> Result<Value> {
         let snapshots = session.shelf.entries().into_iter().map(|(turn, entry)| {
-            let mut object = Object::new();
-            object.put("snapshotId", format!("snapshot-{turn}"));
-            object.put("turnId", turn);
-            object.put("deltasBefore", entry.delta_count);
-            Value::Object(object)
+            object! {
+                "snapshotId": format!("snapshot-{turn}"),
+                "turnId": turn,
+                "deltasBefore": entry.delta_count,
+            }
         });
         let mut object = session.heading();
         object.put("totalDeltas", self.deltas);
-        object.put("byTarget", targets);
+        object.put("byTarget", to_value(&self.targets)?);
         object.put("snapshots", snapshots.collect::<Value>());
-        Value::Object(object)
+        Ok(Value::Object(object))
     }
 
     fn turn_index(&self, session: &SessionDir) -> Result<Value> {
         let blocks = super::blocks::blocks(&*session.files, &session.directory)?;
         let files = blocks.iter().map(|block| {
-            let mut object = Object::new();
-            let name = block.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            object.put("file", name);
-            object.put("fromTurn", block.first);
-            object.put("toTurn", block.last.unwrap_or(self.turns).min(self.turns));
-            Value::Object(object)
+            let name = block.path.file_name().unwrap_or_default().to_string_lossy();
+            let last = block.last.unwrap_or(self.turns).min(self.turns);
+            object! { "file": name, "fromTurn": block.first, "toTurn": last }
         });
         let mut object = session.heading();
         object.put("totalTurns", self.turns);
         object.put("files", files.collect::<Value>());
-        let numbered = (1..).zip(&self.scenes);
-        object.put(
-            "scenes",
-            numbered.map(|(number, scene)| scene.to_json(number)).collect::<Value>(),
-        );
+        object.put("scenes", to_value(&self.scenes)?);
         Ok(Value::Object(object))
     }
 
@@ -143,30 +154,17 @@ impl Tally {
             (is_same && value.str_at("sessionId")? == session.meta.session_id).then_some(value)
         };
         let (turns, deltas) = (document(TURN_INDEX)?, document(DELTA_INDEX)?);
-        let mut tally = Self {
+        let tally = Self {
             turns: turns.get("totalTurns")?.as_u64()?,
             deltas: deltas.get("totalDeltas")?.as_u64()?,
-            ..Self::default()
+            targets: from_value(deltas.get("byTarget")?.clone()).ok()?,
+            scenes: from_value(turns.get("scenes")?.clone()).ok()?,
+            written: 0,
         };
         if turns.get("lastTurn") != deltas.get("lastTurn")
             || tally.turns > session.timeline.last_turn()
         {
             return None;
-        }
-        for (target, sums) in deltas.get("byTarget")?.as_object()? {
-            let range = sums.get("turnRange")?;
-            let number = |value: Option<&Value>| value.and_then(Value::as_u64);
-            let (from, to) = (number(range.at(0))?, number(range.at(1))?);
-            tally.targets.insert(target.clone(), (number(sums.get("count"))?, from, to));
-        }
-        for scene in turns.get("scenes")?.as_array()? {
-            let number = |key: &str| scene.get(key).and_then(Value::as_u64);
-            tally.scenes.push(Scene {
-                scene_id: scene.str_at("sceneId")?.to_owned(),
-                from: number("fromTurn")?,
-                to: number("toTurn")?,
-                deltas: number("deltaCount")?,
-            });
         }
         Some(tally)
     }
@@ -174,19 +172,6 @@ impl Tally {
 
 fn scene_name(number: usize) -> String {
     format!("{SCENES}/scene-{number:03}.json")
-}
-
-impl Scene {
-    fn to_json(&self, number: u64) -> Value {
-        let mut object = Object::new();
-        object.put("sceneId", self.scene_id.as_str());
-        object.put("number", number);
-        object.put("fromTurn", self.from);
-        object.put("toTurn", self.to);
-        object.put("turnCount", self.to - self.from + 1);
-        object.put("deltaCount", self.deltas);
-        Value::Object(object)
-    }
 }
 
 impl SessionDir {
@@ -214,17 +199,14 @@ impl SessionDir {
         let tally = self.take_tally()?;
         let turn_index = tally.turn_index(self);
         let delta_index = tally.delta_index(self);
-        let written = tally.written;
-        let scenes: Vec<(usize, Value)> = (tally.scenes.iter().enumerate().skip(written))
-            .map(|(index, scene)| (index + 1, scene.to_json(index as u64 + 1)))
-            .collect();
+        let scenes: Vec<Scene> = tally.scenes.iter().skip(tally.written).cloned().collect();
         self.tally = Some(Tally { written: tally.scenes.len(), ..tally });
         let entries = self.shelf.entries();
         let mut snapshots = self.heading();
         let listed = entries.iter().map(|(turn, entry)| entry.to_json(*turn));
         snapshots.put("snapshots", listed.collect::<Value>());
         self.write(TURN_INDEX, &turn_index?)?;
-        self.write(DELTA_INDEX, &delta_index)?;
+        self.write(DELTA_INDEX, &delta_index?)?;
         self.write(SNAPSHOT_INDEX, &Value::Object(snapshots))?;
         let state = self.timeline.state().clone();
         self.write(CURRENT, &self.state_document(self.timeline.last_turn(), &state))?;
@@ -234,10 +216,12 @@ impl SessionDir {
         if !scenes.is_empty() {
             create_dirs(&*self.files, self.directory.join(SCENES))?;
         }
-        for (number, scene) in scenes {
+        for scene in scenes {
             let mut document = self.heading();
-            document.put_unknown(scene.as_object().unwrap_or(&Object::new()));
-            self.write(&scene_name(number), &Value::Object(document))?;
+            if let Value::Object(members) = to_value(&scene)? {
+                document.extend(members);
+            }
+            self.write(&scene_name(scene.number), &Value::Object(document))?;
         }
         Ok(())
     }

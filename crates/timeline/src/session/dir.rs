@@ -157,7 +157,7 @@ impl SessionDir {
         }
         let mark = HighWater::create(&*files, directory.join(ACKNOWLEDGED), end::mark(last, None))?;
         // What makes it a session comes last.
-        sealed::write(&*files, &directory.join(super::layout::META), &meta.to_json())?;
+        sealed::write(&*files, &directory.join(super::layout::META), &meta.to_json()?)?;
         let mut session = Self {
             files,
             directory: directory.to_owned(),
@@ -301,10 +301,7 @@ impl SessionDir {
     }
 
     fn writer(&mut self) -> Result<&mut LineWriter> {
-        if self.lock.is_none() {
-            let message = "the session was opened for reading";
-            return Err(Error::new(ErrorKind::Locked, message).in_file(&self.directory));
-        }
+        self.writer_lock()?;
         let turn = self.timeline.last_turn() + 1;
         let writer = if let Some(writer) = self.writer.take() {
             writer
@@ -473,6 +470,5 @@ pub(super) fn pack_block(files: &dyn Files, path: &Path) -> Result<()> {
     let mut packed = path.as_os_str().to_owned();
     packed.push(".zst");
     write_atomic(files, PathBuf::from(packed), &pack_file(&bytes)?)?;
-    let removed = files.remove(path);
-    removed.map_err(|error| Error::io(error, "cannot remove").in_file(path))
+    sealed::remove(files, path)
 }

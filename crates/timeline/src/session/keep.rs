@@ -110,10 +110,7 @@ impl SessionDir {
         self.writer_lock()?;
         let pruned = self.prune_plan()?;
         self.carry_out(&pruned.plan)?;
-        for path in &pruned.leftovers {
-            let removed = self.files.remove(path);
-            removed.map_err(|error| Error::io(error, "cannot remove").in_file(path))?;
-        }
+        pruned.leftovers.iter().try_for_each(|path| sealed::remove(&*self.files, path))?;
         self.compress_old()?;
         self.try_write_derived()?;
         Ok(pruned)
@@ -144,9 +141,7 @@ impl SessionDir {
     pub fn targets(&mut self) -> Result<Vec<TargetSum>> {
         let sums = self.sums()?;
         let targets = sums.targets.iter();
-        Ok(targets
-            .map(|(target, (count, from, to))| (target.clone(), *count, (*from, *to)))
-            .collect())
+        Ok(targets.map(|(target, sums)| (target.clone(), sums.count, sums.turn_range)).collect())
     }
 
     /// The snapshot of a turn as it is stored, with every check, whether it is stored whole or as

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use super::{layout::META, sealed};
 use crate::{
     Error, ErrorKind, Result, Targets, TimelineConfig,
-    json::{Fields, Object, ObjectExt, Value},
+    json::{Fields, Object, ObjectExt, Value, from_value, to_value},
     log::Files,
 };
 
@@ -30,41 +30,34 @@ pub struct SessionMeta {
 }
 
 /// The session whose first turns are a branch's, too.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Parent {
     /// Its directory, as seen from that of the branch.
     pub directory: PathBuf,
     /// Its id.
+    #[serde(default)]
     pub session_id: String,
     /// The last turn that both have.
     pub turn: u64,
 }
 
 impl SessionMeta {
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Result<Value> {
         let mut object = Object::new();
         object.put("format", FORMAT);
         object.put("formatVersion", VERSION);
         object.put("sessionId", self.session_id.as_str());
         object.put("createdAt", self.created_at.as_str());
-        let mut config = self.config.to_json();
+        let mut config = to_value(&self.config)?;
         if let Value::Object(config) = &mut config {
             config.put_unknown(&self.config_extra);
         }
         object.put("config", config);
         object.put("targets", self.targets.to_json());
-        object.put_some(
-            "parent",
-            self.parent.as_ref().map(|parent| {
-                let mut object = Object::new();
-                object.put("directory", parent.directory.to_string_lossy().into_owned());
-                object.put("sessionId", parent.session_id.as_str());
-                object.put("turn", parent.turn);
-                Value::Object(object)
-            }),
-        );
+        object.put_some("parent", self.parent.as_ref().map(to_value).transpose()?);
         object.put_unknown(&self.extra);
-        Value::Object(object)
+        Ok(Value::Object(object))
     }
 
     /// Reads a session's own description; `None` where the file is of another program, or not there.
@@ -93,15 +86,6 @@ impl SessionMeta {
             let message = format!("expected a session of version {VERSION}, found {version}");
             return Err(Error::new(ErrorKind::Version, message).under("formatVersion"));
         }
-        let parent = |value| {
-            let mut fields = Fields::of(value, "a parent")?;
-            let directory = fields.string("directory")?;
-            Ok::<_, Error>(Parent {
-                directory: Fields::required(directory, "directory", "a path")?.into(),
-                session_id: fields.string("sessionId")?.unwrap_or_default(),
-                turn: Fields::required(fields.u64("turn")?, "turn", "a turn")?,
-            })
-        };
         let config = |value| {
             let mut fields = Fields::of(value, "a configuration")?;
             Ok::<_, Error>((TimelineConfig::take(&mut fields)?, fields.rest()))
@@ -111,10 +95,8 @@ impl SessionMeta {
             session_id: Fields::required(fields.string("sessionId")?, "sessionId", "an id")?,
             created_at: fields.string("createdAt")?.unwrap_or_default(),
             config,
-            targets: fields
-                .nested("targets", |value| Targets::from_json(&value))?
-                .unwrap_or_default(),
-            parent: fields.nested("parent", parent)?,
+            targets: fields.nested("targets", Targets::from_json)?.unwrap_or_default(),
+            parent: fields.nested("parent", from_value)?,
             extra: fields.rest(),
             config_extra,
         })

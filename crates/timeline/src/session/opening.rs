@@ -10,6 +10,7 @@ use super::{
     layout::{ACKNOWLEDGED, META, MOST_BYTES},
     meta::SessionMeta,
     options::SessionOptions,
+    sealed,
     shelf::Shelf,
 };
 use crate::{
@@ -125,10 +126,7 @@ pub(super) fn open(
     let last_block = turns.blocks.last().cloned();
     let mut writer = None;
     if lock.is_some() {
-        for spare in &turns.spare {
-            let removed = files.remove(spare);
-            removed.map_err(|error| Error::io(error, "cannot remove").in_file(spare))?;
-        }
+        turns.spare.iter().try_for_each(|spare| sealed::remove(&*files, spare))?;
         if let Some(block) = last_block.filter(|block| !block.is_packed) {
             let count = turns.slots.len() as u64 + first - block.first;
             let whole = block

@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Serialize, Serializer};
+
 use super::{
     blocks::{self, blocks, scan},
     derived::keep_ahead,
@@ -25,20 +27,18 @@ use super::{
 use crate::{
     Applier, Data, Error, ErrorKind, Result, StateSnapshot, Summary, Targets, TimelineConfig,
     TurnRecord, diff, invert,
-    json::{self, Object, ObjectExt, Value},
+    json::{self, Object, ObjectExt},
     log::{
         DirLock, EndProblem, Files, HighWater, Holder, line, pack_file, read_file, unpack_file,
         within, write_atomic,
     },
 };
 
-crate::json::serialize_through_json!(RepairReport);
-
 /// How many turns in a row are filled in: a number in one line may be any.
 const MOST_FILLED: u64 = 100_000;
 
 /// What repairing a directory did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
     /// How many turns there are now.
     pub turns: u64,
@@ -47,11 +47,18 @@ pub struct RepairReport {
     pub lost: Vec<u64>,
     /// The first and the last of the turns that were acknowledged, are missing at the end, and are
     /// accepted as lost: the next turn takes the number of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<(u64, u64)>,
     /// Files that were set aside, or copies of them.
+    #[serde(serialize_with = "shown")]
     pub kept: Vec<PathBuf>,
     /// What was done, in sentences.
     pub notes: Vec<String>,
+}
+
+/// Writes paths as they are shown, those that are not UTF-8 too.
+fn shown<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 /// Puts a directory in order: keeps every line that passes its check, fills in for lost turns what
@@ -131,7 +138,7 @@ impl Repair<'_> {
             extra: Object::new(),
             config_extra: Object::new(),
         };
-        sealed::write(&**self.files, &path, &meta.to_json())?;
+        sealed::write(&**self.files, &path, &meta.to_json()?)?;
         self.done.notes.push(format!("{META} was made anew: its configuration is the default one"));
         Ok(meta)
     }
@@ -328,8 +335,7 @@ impl Repair<'_> {
             write_atomic(&**self.files, path, &bytes)?;
         }
         for block in replaced.iter().filter(|block| !files.contains_key(&block.path)) {
-            let removed = self.files.remove(&block.path);
-            removed.map_err(|error| Error::io(error, "cannot remove").in_file(&block.path))?;
+            sealed::remove(&**self.files, &block.path)?;
         }
         Ok(())
     }
@@ -396,8 +402,7 @@ impl Repair<'_> {
     fn set_aside(&mut self, path: &Path, error: &Error) -> Result<()> {
         let bytes = read_file(&**self.files, path, MOST_BYTES)?;
         self.keep(path, &bytes)?;
-        let removed = self.files.remove(path);
-        removed.map_err(|error| Error::io(error, "cannot remove").in_file(path))?;
+        sealed::remove(&**self.files, path)?;
         let turn = path.file_name().and_then(|name| snapshot_turn(&name.to_string_lossy()));
         let turn = turn.unwrap_or_default();
         self.done.notes.push(format!("the snapshot of turn {turn} was set aside: {error}"));
@@ -438,20 +443,5 @@ impl RepairReport {
     pub fn lost_turns(&self) -> u64 {
         let at_end = self.accepted.map_or(0, |(first, last)| (last + 1).saturating_sub(first));
         self.lost.len() as u64 + at_end
-    }
-
-    /// As JSON. O(size).
-    pub fn to_json(&self) -> Value {
-        let mut object = Object::new();
-        object.put("turns", self.turns);
-        object.put("lost", self.lost.iter().copied().collect::<Value>());
-        let kept = self.kept.iter().map(|path| path.display().to_string());
-        object.put_some(
-            "accepted",
-            self.accepted.map(|(from, to)| [from, to].into_iter().collect::<Value>()),
-        );
-        object.put("kept", kept.collect::<Value>());
-        object.put("notes", self.notes.iter().map(String::as_str).collect::<Value>());
-        Value::Object(object)
     }
 }

@@ -58,6 +58,11 @@ pub(super) fn read_if_there(files: &dyn Files, path: &Path) -> Result<Option<Vec
     }
 }
 
+/// Removes a file.
+pub(super) fn remove(files: &dyn Files, path: &Path) -> Result<()> {
+    files.remove(path).map_err(|error| Error::io(error, "cannot remove").in_file(path))
+}
+
 /// Whether a file was not there.
 pub(super) fn is_gone(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());

@@ -347,9 +347,9 @@ impl Shelf {
     /// Removes a snapshot.
     pub(super) fn remove(&self, turn: u64) -> Result<()> {
         if let Some(path) = self.path(turn) {
-            let removed =
-                self.files.remove(&path).and_then(|()| self.files.sync_dir(&self.directory));
-            removed.map_err(|error| Error::io(error, "cannot remove").in_file(&path))?;
+            sealed::remove(&*self.files, &path)?;
+            let synced = self.files.sync_dir(&self.directory);
+            synced.map_err(|error| Error::io(error, "cannot remove").in_file(&path))?;
         }
         self.forget(turn);
         Ok(())

@@ -84,6 +84,20 @@ fn places(value: &Data, path: &Path, places: &mut Vec<(Path, Data)>) {
     }
 }
 
+fn operations() -> impl Strategy<Value = DeltaOperation> {
+    prop::sample::select(vec![
+        DeltaOperation::Set,
+        DeltaOperation::Increment,
+        DeltaOperation::Decrement,
+        DeltaOperation::Append,
+        DeltaOperation::Remove,
+        DeltaOperation::Insert,
+        DeltaOperation::Delete,
+        DeltaOperation::Create,
+        DeltaOperation::Destroy,
+    ])
+}
+
 /// What a random delta is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
@@ -98,7 +112,7 @@ pub(crate) struct Choice {
 
 prop_compose! {
     pub(crate) fn choice()(
-        operation in prop::sample::select(DeltaOperation::ALL.to_vec()),
+        operation in operations(),
         (pick, at) in any::<(Index, Index)>(),
         key in key(),
         value in value(),

@@ -28,10 +28,10 @@ pub(crate) fn options() -> SessionOptions {
 
 pub(crate) fn turn(n: u64) -> TurnRecord {
     let data = Data::from_iter([("zone", Data::from(format!("zone {n} ä").as_str()))]);
-    TurnRecord::new("player")
-        .at(Millis::new(i64::try_from(n).unwrap()))
-        .in_scene(format!("scene {}", n / 10))
-        .with_event(Event::new("move", data))
+    let turn = TurnRecord::new("player").at(Millis::new(i64::try_from(n).unwrap()));
+    let mut turn = turn.with_event(Event::new("move", data));
+    turn.scene_id = format!("scene {}", n / 10);
+    turn
 }
 
 pub(crate) fn create(files: &MemoryFiles) -> SessionDir {
