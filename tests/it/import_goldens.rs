@@ -115,7 +115,11 @@ fn outcome(recorded: &ForeignTimeline, is_short: bool) -> String {
         }
     }
     for (turn, difference) in &recorded.differences {
-        let shown = if is_short { String::new() } else { format!(": {}", difference.to_json()) };
+        let shown = if is_short {
+            String::new()
+        } else {
+            format!(": {}", afterimage::json::to_value(difference).unwrap())
+        };
         let path = named(&difference.path);
         writeln!(text, "difference: turn {turn}, at {path}{shown}").unwrap();
     }

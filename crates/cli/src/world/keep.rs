@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use afterimage::{
-    json::{Value, to_value},
+    json::Value,
     log::DiskFiles,
     timeline::{
         Data, Difference, Drift, ErrorKind, SnapshotReason, Timeline,
@@ -52,7 +52,7 @@ pub(super) fn verify(target: &Target, recover: bool) -> Outcome<DirVerification>
 /// Says what was found; a failure where that is anything.
 pub(super) fn verdict(target: &Target, found: &DirVerification, out: &mut Output) -> Outcome {
     if target.json {
-        out.json(to_value(found)?)?;
+        out.answer(found)?;
     } else {
         page(found, out)?;
     }
@@ -123,7 +123,7 @@ pub(super) fn repair(target: &Target, out: &mut Output) -> Outcome {
     let files: Arc<dyn afterimage::log::Files> = Arc::new(DiskFiles);
     let done = repaired(&files, &target.directory, &options())?;
     if target.json {
-        return out.json(to_value(&done)?);
+        return out.answer(&done);
     }
     writeln!(out, "{}, {} lost", counted(done.turns, "turn"), grouped(done.lost_turns()))?;
     if let Some((first, last)) = done.accepted {
