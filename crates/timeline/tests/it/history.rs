@@ -529,7 +529,7 @@ fn a_snapshot_with_an_unknown_reason_is_refused_with_those_that_are_known() {
         (error.kind(), error.to_string().as_str()),
         (
             ErrorKind::Shape,
-            "expected one of initial, interval, scene_end, conflict_end, milestone, manual, session_end, found \"boss_fight\" (at /reason)"
+            "expected \"initial\" or \"interval\" or \"scene_end\" or \"conflict_end\" or \"milestone\" or \"manual\" or \"session_end\", found \"boss_fight\" (at /reason)"
         )
     );
     assert_eq!(read(r#""reason":"milestone","#).unwrap().reason, SnapshotReason::Milestone);
