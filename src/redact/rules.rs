@@ -266,7 +266,7 @@ impl RedactionRules {
             (20, |rule| rule.structure.is_some()),
             (20, |rule| rule.is_common() && rule.is_token),
             (8, |rule| rule.is_common() && !rule.is_token),
-            (15, |rule| !rule.keywords.is_empty()),
+            (15, |rule| !rule.keywords.is_empty() && rule.structure.is_none()),
         ];
         let mut sets = Vec::new();
         for (most, is_of_kind) in kinds {
@@ -304,7 +304,9 @@ impl Subset {
         let these: Vec<&Rule> = numbers.iter().filter_map(|number| rules.get(*number)).collect();
         let patterns: Vec<&str> = these.iter().map(|rule| rule.expression.text.as_str()).collect();
         let regex = expression::compile_all(&patterns)?;
-        let words = these.iter().flat_map(|rule| &rule.keywords);
+        // A rule without keywords is looked for in every text.
+        let needs_keyword = these.iter().all(|rule| !rule.keywords.is_empty());
+        let words = these.iter().filter(|_| needs_keyword).flat_map(|rule| &rule.keywords);
         let words: Vec<String> = words.map(|word| expression::literal(word)).collect();
         let keywords = format!("(?i:{})", words.join("|"));
         let keywords = (!words.is_empty()).then(|| Compiler::lazy().compile("keywords", &keywords));
@@ -330,13 +332,13 @@ impl Rule {
         let is_whole = !members.is_empty();
         let names: Vec<String> = keys.iter().chain(&members).map(|name| plain_name(name)).collect();
         let least = least.unwrap_or(if names.is_empty() { 1 } else { 4 });
-        let pattern = match (regex.or(token), names.is_empty()) {
-            (Some(regex), true) => regex,
-            (None, false) if is_whole => NEVER.to_owned(),
-            (None, false) => named(keyed, &keys),
+        let pattern = match (regex, token, keys.is_empty(), is_whole) {
+            (Some(pattern), None, true, false) | (None, Some(pattern), true, false) => pattern,
+            (None, None, true, true) => NEVER.to_owned(),
+            (None, None, false, false) => named(keyed, &keys),
             _ => {
-                let message = format!("rule {id:?}: expected `regex`, `keys` or `members`");
-                return Err(shape(message));
+                let expected = "one of `regex`, `token`, `keys` and `members`";
+                return Err(shape(format!("rule {id:?}: expected {expected}")));
             }
         };
         let expression = compiler.compile(&id, &pattern)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::json::Value;
 
-/// The paths of the APIs.
+/// The paths of the APIs that are read.
 const PATHS: [(&str, Api); 3] = [
     ("/chat/completions", Api::Chat),
     ("/messages", Api::Messages),
@@ -21,7 +21,8 @@ const HELPERS: [&str; 6] = [
     "count-tokens:rawPredict",
 ];
 
-/// APIs of models that are not read: the end of a path, what the address holds besides, the name.
+/// APIs of models that are not read: the end of a path, what the address holds besides, the name. The
+/// first that matches counts, so an end that is two providers' stands first where it needs more.
 const UNREAD: [(&str, &str, &str); 25] = [
     (":generateContent", "aiplatform", "Vertex AI"),
     (":streamGenerateContent", "aiplatform", "Vertex AI"),
@@ -50,7 +51,8 @@ const UNREAD: [(&str, &str, &str); 25] = [
     ("/completion", "", "llama.cpp"),
 ];
 
-/// Where others serve models of Anthropic's: the end of a path, and what stands before the model.
+/// Where others serve models of Anthropic's: the end of a path, and what stands before the model. A
+/// request in Anthropic's form is read there; any other one is of [`UNREAD`].
 const HOSTED: [(&str, &str); 4] = [
     (":rawPredict", "/models/"),
     (":streamRawPredict", "/models/"),

@@ -20,7 +20,7 @@ use crate::{
     veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
-/// Of how many records the line, and of how many of sidechains the chain, is remembered.
+/// How many records with results are remembered.
 const RECORDS: usize = 1 << 16;
 
 /// Records that are known and that no frame holds.
@@ -62,9 +62,10 @@ pub(super) struct ClaudeCodeReader {
     lines: Recent<u64>,
     /// The line of the first message that the last compaction kept, with its session.
     kept: Option<(String, u64)>,
-    /// The branches of the file's own session, and the message that it is at.
+    /// The branches of the file's own session.
     branches: Branches,
-    message: Option<String>,
+    /// The id of the answer that they are at: its records are one message.
+    answer: Option<String>,
     starts: Starts,
     /// What was said, by session, id and parent of the record.
     said: Recent<()>,
@@ -185,8 +186,8 @@ impl ClaudeCodeReader {
         let (id, parent) = (text("uuid"), Parent::from(text("parentUuid")));
         let taken = match role {
             Role::Answer(message) => {
-                let is_new = message.is_none() || message != self.message;
-                self.message = message;
+                let is_new = message.is_none() || message != self.answer;
+                self.answer = message;
                 self.branches.follow(id, line, is_new);
                 return None;
             }

@@ -140,7 +140,9 @@ impl CodexReader {
                 if kind == "turn_context" {
                     self.answer.turn(&payload);
                 } else if let Some(id) = payload.str_at("call_id") {
-                    self.ended.insert(id, outcome_noted(&payload));
+                    // A note that says nothing of the end takes nothing back.
+                    let known = self.ended.get(id).unwrap_or_default();
+                    self.ended.insert(id, known.max(outcome_noted(&payload)));
                 }
                 sink.skip(&kind);
             }

@@ -209,9 +209,11 @@ impl GeminiReader {
     /// them the last one holds: a resumed session writes its beginning first, then all of it.
     fn set(&mut self, record: Object, line: u64, sink: &mut Sink) {
         let messages = record.get(SET).and_then(|change| change.get("messages"));
-        if messages.and_then(Value::as_array).is_none()
-            || self.renewed.replace((record, line)).is_some()
-        {
+        if messages.and_then(Value::as_array).is_none() {
+            return sink.skip(SET);
+        }
+        let earlier = self.renewed.replace((record, line));
+        if earlier.is_some() {
             sink.skip(SET);
         }
     }

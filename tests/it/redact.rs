@@ -695,9 +695,12 @@ fn pieces_of_written_json_give_no_secret_away() {
 
 #[test]
 fn rules_of_ones_own_say_what_is_wrong_with_them() {
+    const ONE: &str = "rule \"a\": expected one of `regex`, `token`, `keys` and `members`";
     for (toml, expected) in [
         ("[[rules]]\nid = \"a\"\nregex = '('", "rule \"a\": its expression cannot be read"),
-        ("[[rules]]\nid = \"a\"", "rule \"a\": expected `regex`, `keys` or `members`"),
+        ("[[rules]]\nid = \"a\"", ONE),
+        ("[[rules]]\nid = \"a\"\nregex = \"b\"\ntoken = \"c\"", ONE),
+        ("[[rules]]\nid = \"a\"\nkeys = [\"b\"]\nmembers = [\"c\"]", ONE),
         ("[[rules]]\nregex = 'a'", "missing field `id`"),
         ("rules = 5", "not rules of redaction"),
     ] {
