@@ -3,11 +3,12 @@ use std::fmt::Write as _;
 use super::CompressionJob;
 use crate::{
     id::{FacetId, Role},
-    snapshot::PartRef,
-    steps::Passage,
+    snapshot::{ChunkRef, PartRef},
+    steps::{Passage, is_of_program, may_be_words},
     summary::{Ledger, likely_names},
     text::quote::{quoted, quoted_line},
     tokens::TokenCounter,
+    veil::Source,
 };
 
 /// The text of the prompt, whose fields the compiler fills in.
@@ -107,7 +108,8 @@ pub struct PromptParts {
     /// A word that is in none of the texts, to fence them.
     pub mark: String,
     /// The passages, each chunk under a line that says who speaks: `[user]`, `[agent]`,
-    /// `[agent calls NAME]`, `[result]`. All other lines are set in by a space.
+    /// `[agent calls NAME]`, `[result]`, and `[program]` for what a program put in the user's place.
+    /// All other lines are set in by a space.
     pub text: String,
     /// What is asked for once more, as [`REVISION_TEMPLATE`] says it; empty for the first request.
     pub again: String,
@@ -230,11 +232,22 @@ pub(crate) fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
     }
 }
 
+/// Whether a program put a chunk in the user's place: the source says so, or it looks so.
+fn is_programs(passage: &Passage, chunk: ChunkRef<'_>) -> bool {
+    let kind = chunk.chunk_type();
+    passage.source.is_some_and(|source| source != Source::User)
+        || kind != Some("formatting") && !may_be_words(kind)
+        || is_of_program(chunk.content())
+}
+
 /// The passages as a model reads them: who speaks, then the text.
 pub(crate) fn transcript_of(passages: &[Passage]) -> String {
     let mut text = String::new();
-    for (role, chunk) in passages.iter().flat_map(Passage::chunks) {
+    let chunks =
+        passages.iter().flat_map(|of| of.chunks().map(move |(role, chunk)| (of, role, chunk)));
+    for (passage, role, chunk) in chunks {
         let speaker = match role {
+            Role::User if is_programs(passage, chunk) => "program",
             Role::User => "user",
             Role::Assistant => "agent",
             Role::System => "system",

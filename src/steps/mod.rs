@@ -50,7 +50,8 @@ pub(crate) use sentence::{
 };
 pub use speaker::words_in;
 pub(crate) use speaker::{
-    Heard, Speaker, TextLog, WordPlaces, is_words, last_command, may_be_words, said_by_user,
+    Heard, Speaker, TextLog, WordPlaces, is_of_program, is_words, last_command, may_be_words,
+    said_by_user,
 };
 
 pub use words_table::WORDS;
