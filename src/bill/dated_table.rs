@@ -8,8 +8,8 @@ pub(crate) struct ModelTable<T> {
     pub(crate) providers: Vec<Provider<T>>,
 }
 
-/// What a table says of the models of a provider: each has its names, beside which some stand before
-/// them (`vertex/`) and behind them (`-####`, where `#` is a digit).
+/// What a table says of the models of a provider. A name may have one of `prefixes` before it
+/// (`vertex/`), and one of `suffixes` behind it (`-####`, where `#` is a digit).
 #[derive(Clone, Debug)]
 pub(crate) struct Provider<T> {
     pub(crate) name: String,
@@ -20,8 +20,8 @@ pub(crate) struct Provider<T> {
 }
 
 impl<T> ModelTable<T> {
-    /// What is said of a model: of its very name, or else of one that it has without what may stand
-    /// around it.
+    /// What the table says of a model. A provider that lists the whole name wins over one that
+    /// lists it without a prefix or a suffix.
     pub(crate) fn of(&self, model: &str) -> Option<&T> {
         let exact = self.providers.iter().find_map(|provider| provider.named(model));
         exact.or_else(|| {

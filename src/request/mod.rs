@@ -20,7 +20,8 @@
 //! assert_eq!(request.provenance(), &Provenance::Sent);
 //! assert!(request.body().starts_with(r#"{"model":"m""#));
 //! let byte = request.body().find("look").unwrap();
-//! assert_eq!(request.part_at(byte).unwrap().facet_id().as_str(), "tool:look");
+//! let part = request.parts().into_iter().find(|part| part.range.contains(&byte)).unwrap();
+//! assert_eq!(part.facet_id().as_str(), "tool:look");
 //! # Ok::<(), afterimage::Error>(())
 //! ```
 

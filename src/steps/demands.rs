@@ -44,7 +44,7 @@ impl Demands {
     }
 
     /// Takes what a message of the user demands. A demand about the same replaces an earlier one, and
-    /// so does a sentence that takes it back, where it is certainly the user's: else both stand.
+    /// so does a sentence that takes it back. Where it is not certainly the user's, both stay.
     /// `before` is the frame of the user's message before this one.
     pub(crate) fn take(
         &mut self,

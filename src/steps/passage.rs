@@ -41,6 +41,7 @@ impl Passage {
         let source = frames.source(index);
         Some(Self { source, outcomes, ..Self::new(sequence, sequence, role, snapshot) })
     }
+
     /// The chunks in order, each with who speaks it. O(chunks) for all of them.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = (Role, ChunkRef<'_>)> {
         self.snapshot.chunks().map(|chunk| (chunk.role().unwrap_or(self.role), chunk))

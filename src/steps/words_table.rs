@@ -2,11 +2,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::text::words::HASH;
 
-/// The hash of the tables of words by which steps are told: what was told by others is to be read
-/// again.
+/// The hash of the tables of words that steps are read with. What was read with other tables has to
+/// be read again.
 pub const WORDS: &str = HASH;
 
-/// The same in saved state: state of other tables is not loaded.
+/// The hash in saved state. Loading refuses state with another hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WordsTable;
 

@@ -81,10 +81,11 @@ impl ContextWindow {
     /// Cost: O(the JSON and the frames); frames that have no snapshot yet are rendered.
     ///
     /// # Errors
-    /// [`ErrorKind::Version`] for another version, and for other tables of words where the history has
-    /// forgotten frames that the ledger would be read from again; [`ErrorKind::Conflict`] where the HUD makes other
-    /// snapshots than the one before, [`ErrorKind::Shape`] for everything else that is not as
-    /// `docs/FORMAT.md` says, and those of [`CompressionTransform::from_json`] and of the format.
+    /// [`ErrorKind::Version`] for another version. The same for other tables of words, where the
+    /// history has forgotten frames that the ledger would be read from again.
+    /// [`ErrorKind::Conflict`] where the HUD makes other snapshots than the one before,
+    /// [`ErrorKind::Shape`] for everything else that is not as `docs/FORMAT.md` says, and those of
+    /// [`CompressionTransform::from_json`] and of the format.
     pub fn from_json(saved: Value, hud: Hud, history: &mut History, now: Millis) -> Result<Self> {
         let mut fields = Fields::of(saved, "a saved window")?;
         expect_version(&mut fields, "window", VERSION)?;

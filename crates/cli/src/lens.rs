@@ -261,7 +261,7 @@ impl Counts {
         LacksAnswer { lacks, other_sessions, lacks_interval }
     }
 
-    /// Adds the members of both.
+    /// Adds the members of [`CountsAnswer`] and [`LacksAnswer`].
     pub(crate) fn put(&self, json: &mut Object) {
         put(json, &self.answer());
         put(json, &self.lacks_answer());

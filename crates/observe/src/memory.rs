@@ -57,6 +57,7 @@ impl State {
         for undo in std::mem::take(&mut self.undo).into_iter().rev() {
             undo(self);
         }
+        // Each undo noted how to undo itself.
         self.undo.clear();
     }
 

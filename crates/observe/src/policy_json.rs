@@ -76,7 +76,8 @@ impl Serialize for Members<'_> {
     }
 }
 
-/// What a policy says of which nothing is said: no tool is observed unless one is named.
+/// The values of members that a policy leaves out. Unlike by default, no tool is observed unless the
+/// policy names one.
 pub(super) fn unsaid() -> Policy {
     Policy { tools: Vec::new(), ..Policy::default() }
 }

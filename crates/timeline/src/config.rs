@@ -13,8 +13,8 @@ impl<'de> serde::Deserialize<'de> for TimelineConfig {
     }
 }
 
-/// How often a timeline makes snapshots, checks itself, and what it keeps. It is written by the names
-/// of the document; sizes in bytes.
+/// How often a timeline makes snapshots, checks itself, and what it keeps. The wire form has the
+/// names of the document, and sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineConfig {

@@ -6,7 +6,7 @@ use crate::{Millis, Result};
 /// What the document suggests where a state has drifted.
 const SUGGESTION: &str = "State drift detected. Consider creating recovery snapshot.";
 
-/// Whether a state is what its turns come to. It is written by the names of the document.
+/// Whether a state is what its turns lead to. The wire form has the names of the document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {

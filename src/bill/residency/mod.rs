@@ -108,8 +108,8 @@ crate::json::name_enum! {
     #[non_exhaustive]
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Remainder {
-        /// Input that a transcript does not hold: tools, system prompt, and what forms, other counts and
-        /// media of unknown cost add.
+        /// Input that a transcript does not hold: tools, system prompt, and what forms, other
+        /// counts and media of unknown cost add.
         NotInTranscript = "notInTranscript",
         /// Input that the request does not hold by our count: forms, other counts, media of
         /// unknown cost.

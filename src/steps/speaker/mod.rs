@@ -28,7 +28,8 @@ pub(crate) enum Speaker {
     Operator,
 }
 
-/// Whether a chunk of this type may be somebody's words: states, summaries and what a reader knows for a notice are none.
+/// Whether a chunk of this type may be somebody's words. States, summaries and what a reader knows
+/// for a notice are not.
 pub(crate) fn may_be_words(chunk_type: Option<&str>) -> bool {
     !matches!(
         chunk_type,

@@ -47,7 +47,7 @@ pub(crate) fn likely_names(task: &Task<'_>, counter: &dyn TokenCounter) -> Vec<S
 }
 
 /// The identifiers of frames that may be needed again behind `tail`, the one that is most worth its
-/// tokens first; `beside_ledger` leaves out those that say nothing where a ledger stands too.
+/// tokens first. `beside_ledger` leaves out those that say nothing where a ledger stands too.
 pub(crate) fn ranked_names(
     passages: &[Passage],
     tail: &[Passage],

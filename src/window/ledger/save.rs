@@ -68,6 +68,7 @@ impl ContextWindow {
         self.ledger.named = fields.nested("named", WrittenLedger::from_json)?;
         finish(fields)
     }
+
     /// Reads the frames that a ledger had read.
     fn read_again(&mut self, read: &Value, history: &History) -> Result<()> {
         let last = read.get("last").and_then(Value::as_u64).map(FrameSeq::new);

@@ -46,6 +46,8 @@ impl End {
     }
 
     fn read(bytes: &[u8]) -> Result<Self> {
+        // Damage is an error of its own; anything else is not an end of this version.
+        sealed::open(bytes)?;
         let end = sealed::open_as(bytes, KIND, VERSION);
         end.ok_or_else(|| Error::expected("the end of a session", "something else"))
     }

@@ -16,7 +16,7 @@ impl NatsJournal {
     /// A part of the ids; `None` where it is not there, or cannot be had.
     pub(super) async fn ids(&self, session: &SessionName, part: u64) -> Option<Vec<u8>> {
         let found = self.connection.snapshots.get(key(session, part));
-        match self.of_ids(session, found).await {
+        match self.of_ids(session, "no ids of events", found).await {
             Ok(found) => found.map(Vec::from),
             Err(error) => {
                 tracing::warn!(%session, %error, "all events are read for their ids");
@@ -28,7 +28,7 @@ impl NatsJournal {
     pub(super) async fn put_ids(&self, session: &SessionName, part: &Part) {
         let value = Bytes::copy_from_slice(&part.bytes);
         let put = self.connection.snapshots.put(key(session, part.number), value);
-        if let Err(error) = self.of_ids(session, put).await {
+        if let Err(error) = self.of_ids(session, "ids not stored", put).await {
             tracing::warn!(%session, %error, "the ids of events are not kept");
         }
     }
@@ -36,9 +36,10 @@ impl NatsJournal {
     async fn of_ids<T, E: Display>(
         &self,
         session: &SessionName,
+        failed: &str,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T> {
-        let work = self.of_snapshots("no ids of events", work);
+        let work = self.of_snapshots(failed, work);
         self.allowed(&self.needs_of_ids(session), work).await
     }
 
