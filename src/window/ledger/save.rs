@@ -71,7 +71,8 @@ impl ContextWindow {
 
     /// Reads the frames that a ledger had read.
     fn read_again(&mut self, read: &Value, history: &History) -> Result<()> {
-        let last = read.get("last").and_then(Value::as_u64).map(FrameSeq::new);
+        let last = read.get("last").cloned().unwrap_or_default();
+        let last: Option<FrameSeq> = json::from_value(last).map_err(|error| error.under("last"))?;
         let frames = history.frames();
         let mut until = 0..last.map_or(0, |last| frames.first_after(last));
         if until.any(|at| frames.is_forgotten(at)) {

@@ -127,7 +127,9 @@ const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 impl Objects {
     fn read(headers: &HeaderMap) -> Self {
         let value = headers.get(OBJECTS).and_then(|text| json::read(text.as_str().as_bytes()).ok());
-        Self(value.and_then(|value| json::from_value(value).ok()).unwrap_or_default())
+        let ages = value.as_ref().and_then(json::Value::as_object).into_iter().flatten();
+        // An age that is no number hides none of the others.
+        Self(ages.filter_map(|(name, age)| Some((name.clone(), age.as_u64()?))).collect())
     }
 
     /// What the next entry is to say, after one that named this object.

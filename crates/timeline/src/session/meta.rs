@@ -33,13 +33,19 @@ pub struct SessionMeta {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parent {
-    /// Its directory, as seen from that of the branch.
+    /// Its directory, as seen from that of the branch. A path that is not UTF-8 is written as it is
+    /// shown.
+    #[serde(serialize_with = "shown")]
     pub directory: PathBuf,
     /// Its id.
     #[serde(default)]
     pub session_id: String,
     /// The last turn that both have.
     pub turn: u64,
+}
+
+fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 impl SessionMeta {
