@@ -163,7 +163,7 @@ fn the_configurations_of_the_specification_are_read() {
         ),
         (
             r#"{"always":["whim"]}"#,
-            "expected one of initial, interval, scene_end, conflict_end, milestone, manual, session_end, found \"whim\" (at /always)",
+            "expected \"initial\" or \"interval\" or \"scene_end\" or \"conflict_end\" or \"milestone\" or \"manual\" or \"session_end\", found \"whim\" (at /always/0)",
         ),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), message);
