@@ -235,7 +235,7 @@ pub(crate) fn keep(job: &CompressionJob, counter: &dyn TokenCounter) -> String {
 /// Whether a program put a chunk in the user's place: the source says so, or it looks so.
 fn is_programs(passage: &Passage, chunk: ChunkRef<'_>) -> bool {
     let kind = chunk.chunk_type();
-    passage.source.is_some_and(|source| source != Source::User)
+    passage.source.as_ref().is_some_and(|source| *source != Source::User)
         || kind != Some("formatting") && !may_be_words(kind)
         || is_of_program(chunk.content())
 }
