@@ -140,9 +140,11 @@ impl CodexReader {
                 if kind == "turn_context" {
                     self.answer.turn(&payload);
                 } else if let Some(id) = payload.str_at("call_id") {
-                    // A note that says nothing of the end takes nothing back.
-                    let known = self.ended.get(id).unwrap_or_default();
-                    self.ended.insert(id, known.max(outcome_noted(&payload)));
+                    // The last note that says how it ended counts: a call may be tried again.
+                    let outcome = outcome_noted(&payload);
+                    if outcome != CallOutcome::Unstated {
+                        self.ended.insert(id, outcome);
+                    }
                 }
                 sink.skip(&kind);
             }

@@ -326,7 +326,7 @@ fn check_all(frames: &[Frame]) {
     for line in parts.text.lines().filter(|line| !line.is_empty() && !line.starts_with(' ')) {
         let is_of = |head: &str| line.starts_with(head) && line.ends_with(']');
         assert!(
-            is_of("[user") || is_of("[agent") || is_of("[result"),
+            ["[user", "[program", "[agent", "[result"].into_iter().any(is_of),
             "{line:?} of {}",
             parts.text
         );
