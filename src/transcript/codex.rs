@@ -140,11 +140,7 @@ impl CodexReader {
                 if kind == "turn_context" {
                     self.answer.turn(&payload);
                 } else if let Some(id) = payload.str_at("call_id") {
-                    // The last note that says how it ended counts: a call may be tried again.
-                    let outcome = outcome_noted(&payload);
-                    if outcome != CallOutcome::Unstated {
-                        self.ended.insert(id, outcome);
-                    }
+                    self.ended.insert(id, outcome_noted(&payload));
                 }
                 sink.skip(&kind);
             }
