@@ -117,7 +117,7 @@ macro_rules! title {
 #[cfg(test)]
 macro_rules! known_member {
     ($of:ident { .. $name:ident [$type:ty] }) => {
-        <$type as $crate::answer::Described>::members($of)
+        <$type as $crate::answer::Described>::flattened($of)
     };
     ($of:ident { $sign:tt $name:ident [$type:ty] [$($doc:literal)*] }) => {
         $crate::answer::member::<$type>(

@@ -114,7 +114,7 @@ answer! {
     pub(crate) struct ArchiveAnswer<'a> {
         /// the directory, as it was given
         directory: String,
-        /// the files
+        /// the files that were archived
         files: Vec<ArchivedFile<'a>>,
         ..sums: ArchivedSums,
         /// the sizes of the files that were written
@@ -135,7 +135,7 @@ answer! {
 
     /// Sums of what was archived.
     pub(crate) struct ArchivedSums {
-        /// frames
+        /// how many frames there are
         frames: u64,
         /// chunks of these frames
         chunks: u64,

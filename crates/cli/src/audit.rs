@@ -72,13 +72,13 @@ answer! {
         file: &'a str,
         /// the session that is compared
         session: &'a str,
-        /// what is reported of all its sessions, as in [sums of usage](#sums-of-usage)
+        /// what is reported of all its sessions: one of the [sums of usage](#sums-of-usage)
         usage: Value,
         /// what that costs, as in a [bill](#bill)
         price: Value,
-        /// how many requests paid again for what a cache had held
+        /// how many requests of all its sessions paid again for what a cache had held
         caches_lost: u64,
-        /// for how many tokens
+        /// for how many tokens they did
         tokens_lost: u64,
         /// how many requests of the session begin otherwise than the one before
         rewritten: u64,

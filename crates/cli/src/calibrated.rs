@@ -177,15 +177,16 @@ answer! {
     pub(crate) struct CountError {
         /// the model that they are calibrated for
         model: Arc<str>,
-        /// the half-width, in tokens, that holds nine in ten requests that follow a reported one
+        /// the half-width, in tokens, of the interval that holds nine in ten requests that follow a
+        /// reported one
         interval: u64,
-        /// the median, in millionths of what was reported
+        /// the median error, in millionths of what was reported
         median_error: u64,
         /// how many exchanges were held out to check the interval
         checked: u64,
         /// how many of these it held
         held: u64,
-        /// the half-width of a context that was compressed since
+        /// the half-width of that interval for a context that was compressed since the last report
         interval_compressed?: u64,
     }
 }

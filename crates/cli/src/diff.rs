@@ -253,9 +253,9 @@ answer! {
     pub(crate) struct ComparedContext<'d> {
         /// its file
         file: &'d str,
-        /// its session
+        /// its session; null where the file names none
         session: Option<&'d str>,
-        /// where a request comes from, as in `requests --json`
+        /// of a request where it comes from, as in `requests --json`; else null
         provenance: Option<&'static str>,
     }
 
@@ -263,9 +263,9 @@ answer! {
     pub(crate) struct DivergenceAnswer<'d> {
         /// a JSON pointer; a content that is a text counts as its only block
         path: String,
-        /// the index of the message
+        /// the index of the message; null where it is in none
         message: Option<usize>,
-        /// the tool whose definition differs
+        /// the tool whose definition differs; null where none does there
         tool: Option<&'d str>,
         /// the first byte that differs in the string at the path; null where one of the two has none
         byte: Option<usize>,
@@ -276,7 +276,8 @@ answer! {
         previous_owner: Option<Value>,
         /// the same in the second context
         owner: Option<Value>,
-        /// where that stands in the source of the first; null where it is in no frame
+        /// where that stands in the source of the first, and its tool call; null where it is in no
+        /// frame
         previous_source: Option<PlacedCall>,
         /// the same of the second
         source: Option<PlacedCall>,
@@ -292,14 +293,16 @@ answer! {
         unchanged: u64,
         /// those of them that the cache serves
         cached: u64,
-        /// what is not served of what follows the first difference; without one, of what is unchanged
+        /// the tokens of the second that the cache does not serve; where nothing differs, those of
+        /// `unchanged`
         billed_again: u64,
     }
 
     /// A message that is not the same.
     pub(crate) struct ChangeAnswer {
         ..change: MessageChange,
-        /// where the message is in frames: the first and the last
+        /// where the message is in frames: the first and the last; what follows is where the first
+        /// stands
         frames?: [FrameSeq; 2],
         ..place: Option<labels::Place>,
     }
@@ -318,7 +321,7 @@ answer! {
     pub(crate) struct FormAnswer {
         /// `system`, `tool:NAME` or `message:INDEX`
         owner: String,
-        /// its role
+        /// its role; null where it has none
         role: Option<String>,
         /// `text` (it was a list of blocks), `blocks` (it was a text), `marked`, `unmarked` or `remarked`
         /// (marks for the cache)

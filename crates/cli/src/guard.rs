@@ -408,7 +408,7 @@ answer! {
         file: String,
         /// the number of the request
         request: usize,
-        /// the number of the request that it is compared with
+        /// the number of the request that it is compared with; null where there is none
         previous: Option<usize>,
         /// the session of the request
         session: &'w str,
@@ -418,9 +418,10 @@ answer! {
         model: Option<&'w str>,
         /// what is expected
         ..prediction: Object,
-        /// why the cache serves less than it could, in a sentence
+        /// why the cache serves less than it could, in a sentence: by the report where it says so,
+        /// else by the forecast
         cause?: String,
-        /// whether the report says the contrary of the forecast
+        /// whether the report says the contrary of the forecast; absent where it does not tell
         contradicted?: bool,
         /// what its provider reported
         reported: GuardReport,
@@ -436,11 +437,11 @@ answer! {
         input?: u64,
         /// those of them that the cache served
         read?: u64,
-        /// those that were written to the cache
+        /// the tokens that were written to the cache
         write?: u64,
-        /// those that the request before had left there and that were not served
+        /// the tokens that the request before had left there and that were not served
         lost?: u64,
-        /// what that cost
+        /// what these cost
         loss?: Money,
     }
 }

@@ -61,7 +61,7 @@ answer! {
         end: usize,
         /// the facets of all chunks that the hit touches, each once
         facet_ids: &'h [&'h str],
-        /// the type of that first chunk
+        /// the type of that chunk
         r#type: Option<&'h str>,
         /// its role
         role: Option<&'h str>,

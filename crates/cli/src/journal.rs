@@ -369,7 +369,7 @@ answer! {
         last_sequence: u64,
         /// its newest snapshot; null where there is none, or it does not say what it is
         snapshot: Option<SnapshotAnswer>,
-        /// what is wrong with that snapshot, so that a load passes it over
+        /// what is wrong with that snapshot, so that a load passes it over; null where nothing is
         passed_over: Option<PassedOver>,
     }
 
@@ -379,7 +379,7 @@ answer! {
         after_sequence: u64,
         /// when it was taken, in milliseconds since the Unix epoch
         created_at: Millis,
-        /// the version of its state
+        /// the version of the state's form
         schema: u32,
         /// the bytes that it takes
         stored_bytes: u64,
@@ -387,7 +387,7 @@ answer! {
 
     /// A snapshot that is not used.
     pub(crate) struct PassedOver {
-        /// the newest event that is in it
+        /// the newest event that is in it; null where it does not say so
         after_sequence: Option<u64>,
         /// what is wrong with it
         reason: String,
@@ -411,18 +411,18 @@ answer! {
     }
 
     /// How a session was loaded.
-    pub(crate) struct LoadAnswer as "report-of-a-load" {
-        /// the snapshot that was used
+    pub(crate) struct LoadAnswer as "report of a load" {
+        /// the snapshot that was used; null where none was
         snapshot: Option<SnapshotAnswer>,
-        /// those that were not
+        /// the snapshots that were passed over
         passed_over: Vec<PassedOver>,
         /// how many events were replayed
         events: u64,
-        /// their bytes
+        /// the bytes of their bodies
         bytes: u64,
         /// of `accept-loss`: the events that are accepted as lost
         lost: Vec<LostAnswer>,
-        /// how often it was read anew
+        /// how many requests to the store failed and were tried again
         retries: u32,
     }
 
@@ -432,7 +432,7 @@ answer! {
         first: u64,
         /// the sequence of the last
         last: u64,
-        /// what the state has against that event
+        /// what the state has against the event, where it is there and was refused; else null
         refusal: Option<String>,
     }
 
@@ -457,9 +457,9 @@ answer! {
     pub(crate) struct RepairedSession<'s> {
         /// its name
         session: &'s str,
-        /// what is accepted as lost, in a sentence
+        /// what is accepted as lost, in a sentence; null where nothing is
         accepted: Option<String>,
-        /// the first and the last event whose changes no snapshot has
+        /// the first and the last event whose changes no snapshot has; null where there are none
         lost: Option<[u64; 2]>,
         /// the event after which it goes on
         last_sequence: u64,
@@ -469,7 +469,7 @@ answer! {
     pub(crate) struct RemovedSession<'s> {
         /// its name
         session: &'s str,
-        /// the sequence of its newest event; null where that could not be read
+        /// the sequence of the newest event that was removed; null where that could not be read
         last_sequence: Option<u64>,
     }
 }

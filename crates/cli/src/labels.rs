@@ -27,7 +27,7 @@ use crate::{
 answer! {
     /// Where something stands in its file.
     pub(crate) struct Place {
-        /// the line of the record in the source, or the number of the element, from one; of a
+        /// the line of the record in which it stands, or the number of the element, from one; of a
         /// subagent's session the line of that subagent's file
         line: Option<u64>,
         /// the id of that record, as the source wrote it
@@ -41,15 +41,15 @@ answer! {
     /// A tool call that a facet makes or answers.
     #[derive(Default)]
     pub(crate) struct CallAnswer {
-        /// the tool of the call that the facet is or answers
+        /// the tool of the call that it is or answers
         tool: Option<Arc<str>>,
         /// the file or folder that the call names
         path: Option<Arc<str>>,
         /// what the call is about, in one line: the path, the command, what it searches for and where,
         /// the files of a patch, else the values of its arguments
         subject: Option<Arc<str>>,
-        /// the files that the call touches, those of its command or patch too; the folder of a search is
-        /// none
+        /// the files that the call touches, those of its command or patch too; the folder of a
+        /// search is none. Null where there is no call
         files: Option<Vec<TouchedFile>>,
     }
 

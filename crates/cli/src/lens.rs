@@ -238,9 +238,12 @@ answer! {
 
     /// What a request of the session holds that is in no count, where a calibration knows it.
     pub(crate) struct LacksAnswer {
-        /// the tokens that a request of the session holds and its transcript lacks
+        /// with calibrated counts, where it is known: the tokens that a request of the session
+        /// holds and its transcript lacks. `budget` is without them; images and documents are not
+        /// among them
         lacks?: u64,
-        /// how many other sessions of the client say so, where the session itself did not report
+        /// how many other sessions of the client say so, where the calibration does not know this
+        /// one
         other_sessions?: u64,
         /// the half-width of the interval that holds `lacks` of one more session nine times in ten
         lacks_interval?: u64,

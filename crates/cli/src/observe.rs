@@ -263,7 +263,7 @@ answer! {
     pub(crate) struct MomentAnswer {
         /// the milliseconds since the Unix epoch
         at: Millis,
-        /// the tick of the world
+        /// the tick of the world, where it is known
         tick: Option<u64>,
     }
 
@@ -287,7 +287,7 @@ answer! {
         account: &'o str,
         /// the members of an `aside`
         ..info: Value,
-        /// the answer
+        /// the answer that was set aside
         content: Value,
     }
 
@@ -301,9 +301,9 @@ answer! {
 
     /// An account that its agent no longer has.
     pub(crate) struct ReleasedAccount {
-        /// the account
+        /// the account; null where the agent had none
         account: Option<String>,
-        /// the agent that had it
+        /// the agent that had it; null where none had
         agent: Option<String>,
     }
 }

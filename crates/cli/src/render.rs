@@ -403,19 +403,19 @@ answer! {
 
     /// What a request was answered.
     pub(crate) struct ResponseAnswer<'r> {
-        /// as in `requests --json`
+        /// where its request comes from, as in `requests --json`
         provenance: &'static str,
-        /// the status of HTTP
+        /// the status of HTTP, where the source has it
         status: Option<u64>,
-        /// as in `requests --json`
+        /// what became of its request, as in `requests --json`
         outcome: &'static str,
         /// the sequences of the answer's frames
         frames: &'r [FrameSeq],
-        /// JSON or a text; null where the source holds none
+        /// JSON, or a text where it is none; null where the source holds no body
         body: Option<Value>,
-        /// why the end of the body is missing
+        /// why the end of the body is missing; null where it is there
         cut: Option<&'r str>,
-        /// what the frames show
+        /// what these frames show; null where that is nothing
         text: Option<String>,
     }
 }

@@ -29,11 +29,17 @@ pub(crate) trait Described {
 
     /// What its JSON is called where it is a member.
     fn kind() -> String {
-        Self::TITLE.map_or_else(|| "object".to_owned(), |title| format!("[{title}](#{title})"))
+        let page = |title: &str| format!("[{title}](#{})", title.replace(' ', "-"));
+        Self::TITLE.map_or_else(|| "object".to_owned(), page)
     }
 
     /// Adds its members.
     fn members(_: &mut Vec<Member>) {}
+
+    /// Adds its members to another answer, in which they stand as if they were its own.
+    fn flattened(of: &mut Vec<Member>) {
+        Self::members(of);
+    }
 
     /// What stands between its name and those of its members.
     fn within() -> &'static str {
@@ -130,8 +136,29 @@ impl<T: Described> Described for Option<T> {
         T::members(of);
     }
 
+    /// Where there is none, all of its members are left out.
+    fn flattened(of: &mut Vec<Member>) {
+        let mut members = Vec::new();
+        T::flattened(&mut members);
+        for member in &mut members {
+            if !member.name.contains('.') && !member.kind.ends_with(", optional") {
+                member.kind.push_str(", optional");
+            }
+        }
+        of.extend(members);
+    }
+
     fn within() -> &'static str {
         T::within()
+    }
+}
+
+/// Several of a kind. What has a page of its own is called by its title, and `any` is no noun.
+fn plural(kind: &str) -> String {
+    match kind.strip_prefix("array ") {
+        Some(of) => format!("arrays {of}"),
+        None if kind == "any" || kind.ends_with(')') => kind.to_owned(),
+        None => format!("{kind}s"),
     }
 }
 
@@ -142,9 +169,7 @@ macro_rules! lists {
             const TITLE: Option<&'static str> = T::TITLE;
 
             fn kind() -> String {
-                let of = T::kind();
-                let s = if of.ends_with(|last: char| last.is_ascii_alphabetic()) { "s" } else { "" };
-                format!("array of {of}{s}")
+                format!("array of {}", plural(&T::kind()))
             }
 
             fn members(of: &mut Vec<Member>) {
@@ -164,9 +189,7 @@ impl<T: Described> Described for ByName<'_, T> {
     const TITLE: Option<&'static str> = T::TITLE;
 
     fn kind() -> String {
-        let of = T::kind();
-        let s = if of.ends_with(|last: char| last.is_ascii_alphabetic()) { "s" } else { "" };
-        format!("object of {of}{s}")
+        format!("object of {}", plural(&T::kind()))
     }
 
     fn members(of: &mut Vec<Member>) {

@@ -14,16 +14,16 @@ answer! {
         checkpoint: Option<String>,
         /// when it was made, in RFC 3339
         created: Option<String>,
-        /// the id of the one before it
+        /// the id of the checkpoint before it
         parent: Option<String>,
-        /// its text
+        /// its text, in Markdown
         markdown: String,
     }
 
     /// A checkpoint to which a delta was applied as far as that can be.
     pub(crate) struct LenientAnswer {
         ..checkpoint: CheckpointAnswer,
-        /// what was refused
+        /// what was refused, and why
         left: Vec<Finding>,
     }
 
@@ -32,7 +32,7 @@ answer! {
         ..checkpoint: CheckpointAnswer,
         /// its tokens
         tokens: usize,
-        /// what it no longer says
+        /// what had no room
         gone: Vec<GoneText>,
     }
 
@@ -48,37 +48,37 @@ answer! {
         to: Option<String>,
         /// what it does, in a sentence
         summary: String,
-        /// the categories of the changes
+        /// what it is about: `structural`, `value`, `artifact`, `progress`
         categories: Vec<&'static str>,
-        /// what is new
+        /// entries that are new
         added: Vec<PartAnswer>,
-        /// what says something else
+        /// values that are others
         modified: Vec<ChangeAnswer>,
-        /// what is gone
+        /// entries that are gone
         removed: Vec<PartAnswer>,
         /// statuses that changed
         status_transitions: Vec<ChangeAnswer>,
-        /// its text
+        /// its text, in Markdown
         markdown: String,
     }
 
     /// Entries of a section.
     pub(crate) struct PartAnswer {
-        /// what they are called
+        /// what stands over the entries
         label: Option<String>,
-        /// the columns, where they are rows of a table
+        /// the titles of the table, where the entries are rows of one
         columns: Option<Vec<String>>,
-        /// the entries, each as its lines or cells
+        /// the entries: the cells of a row, or one text
         entries: Vec<Vec<String>>,
     }
 
     /// An item that changed.
     pub(crate) struct ChangeAnswer {
-        /// what it is called
+        /// the section, field or item
         item: String,
-        /// what it said
+        /// its value before
         before: String,
-        /// what it says
+        /// its value after
         after: String,
     }
 
@@ -96,7 +96,8 @@ answer! {
         findings: Vec<Finding>,
         /// with `--against`, of a delta: whether it can be applied
         applies?: bool,
-        /// with `--against`, of a delta: what each of its lines does
+        /// with `--against`, of a delta: what each of its lines does, in the order in which it
+        /// does it
         effects?: Vec<EffectAnswer>,
     }
 
@@ -105,15 +106,15 @@ answer! {
     pub(crate) struct Finding {
         /// `error` or `warning`
         severity: &'static str,
-        /// its code
+        /// what is wrong, for programs: a name that does not change
         code: &'static str,
-        /// the line
+        /// its line
         line: usize,
-        /// the column
+        /// its column
         column: usize,
-        /// how long the text is that it is about
+        /// how long the text is that is wrong
         length: usize,
-        /// what is wrong
+        /// what is wrong, in a sentence
         message: String,
         /// what is expected; empty where the message says all of it
         expected: String,
@@ -123,9 +124,9 @@ answer! {
     pub(crate) struct EffectAnswer {
         /// the line of the delta
         line: usize,
-        /// the section that it changes
+        /// the section that changes; `front matter` for the header
         section: String,
-        /// how many lines go
+        /// how many lines of the checkpoint go
         gone: usize,
         /// how many lines come
         come: usize,
@@ -133,39 +134,40 @@ answer! {
 
     /// Whether a delta leads from one checkpoint to another.
     pub(crate) struct Validated {
-        /// whether it does
+        /// whether the delta leads from the one checkpoint to the other
         valid: bool,
-        /// the lines that are others
+        /// the lines in which the result of the delta is not the checkpoint after
         differences: Vec<DifferenceAnswer>,
     }
 
     /// A line that is another.
     pub(crate) struct DifferenceAnswer {
-        /// the line
+        /// the line of the checkpoint after; past its last one where the result has more
         line: usize,
-        /// what the checkpoint after has
+        /// what the checkpoint after says there; null where it has no such line
         expected: Option<String>,
-        /// what the delta gives
+        /// what the result says there; null where it has no such line
         found: Option<String>,
     }
 
     /// Text that had no room.
     pub(crate) struct GoneText {
-        /// its section
+        /// the section that it was in
         section: String,
-        /// its first line, before
+        /// its first line in the checkpoint before
         line: usize,
-        /// whether something stands for it
+        /// whether a line in its place says how many there were
         summarised: bool,
-        /// the text
+        /// its text
         text: String,
     }
 
     /// Whether a new checkpoint is due.
     pub(crate) struct Due {
-        /// whether it is
+        /// whether a delta is due
         due: bool,
-        /// `checkpoint-made`, `direction-changed`, `significant-change` or `audit-required`
+        /// why: `checkpoint-made`, `direction-changed`, `significant-change` or `audit-required`;
+        /// null where none is due
         trigger: Option<&'static str>,
     }
 
@@ -173,9 +175,9 @@ answer! {
     pub(crate) struct Pruned {
         /// the files of deltas that a later checkpoint has absorbed
         absorbed: Vec<String>,
-        /// the ids of checkpoints that only these lead to
+        /// the ids of checkpoints that only these deltas lead to
         lost: Vec<String>,
-        /// whether the files were removed
+        /// whether the files were removed, as `--remove` asks for
         removed: bool,
     }
 
@@ -183,9 +185,9 @@ answer! {
     pub(crate) struct HistoryAnswer {
         /// the checkpoints, in their order
         checkpoints: Vec<StoredCheckpoint>,
-        /// the deltas
+        /// the deltas between them
         deltas: Vec<StoredDelta>,
-        /// what is wrong
+        /// what is wrong with the history
         problems: Vec<ProblemAnswer>,
     }
 
@@ -195,7 +197,7 @@ answer! {
         checkpoint: String,
         /// its file; null where deltas alone lead to it
         file: Option<String>,
-        /// when it was made
+        /// when it was made, in RFC 3339
         created: Option<String>,
     }
 
@@ -213,11 +215,11 @@ answer! {
 
     /// Something wrong with a history.
     pub(crate) struct ProblemAnswer {
-        /// what kind of problem it is
+        /// `gap`, `fork`, `loop`, `duplicate`, `unnamed`, `mismatch` or `unknown`
         kind: &'static str,
-        /// the file
+        /// the file that shows it; null where none does
         file: Option<String>,
-        /// what is wrong
+        /// what is wrong, in a sentence
         message: String,
     }
 }

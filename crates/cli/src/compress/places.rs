@@ -60,9 +60,9 @@ answer! {
     /// Where frames that follow each other stand.
     pub(crate) struct RangePlace {
         ..first: labels::Place,
-        /// where the last of them stands
+        /// where the last of these frames stands
         last: labels::Place,
-        /// the tools that they call, the most used first
+        /// the tools that these frames call, the most used first
         tools: Vec<CalledTool>,
     }
 

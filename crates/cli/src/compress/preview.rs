@@ -92,7 +92,7 @@ answer! {
         stays: Vec<StayingRun>,
         /// the tokens of what goes
         tokens: u64,
-        /// what the summaries may have of them
+        /// how many of these the summaries may have
         limit: u64,
         /// the tokens of the context as it stands
         tokens_before: u64,

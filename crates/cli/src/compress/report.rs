@@ -36,8 +36,8 @@ answer! {
         tokens_before: u64,
         /// the same of the context that fits
         tokens_after?: u64,
-        /// images, sounds and documents, which are in no count of texts; `tokensAfter` and those after
-        /// are within the budget together
+        /// images, sounds and documents, which are in no count of texts; `tokensAfter` and the
+        /// tokens of `after` are within the budget together
         media: MediaOfContexts,
         /// where the context does not fit: the tokens that must stay
         breakdown?: BreakdownAnswer,
@@ -47,16 +47,17 @@ answer! {
         /// with `--as`: the text as a string, the messages or the request of a provider, or the rendered
         /// context
         context?: Value,
-        /// with `--as openai`, `responses` or `anthropic`: who wrote it
+        /// with `--as openai`, `responses` or `anthropic`: who wrote it, as a list
         owners?: Value,
     }
 
     /// What a request adds to its messages.
     pub(crate) struct OverheadAnswer {
-        /// the tokens of its definitions of tools with what the provider adds to them, where a recorded
-        /// request or `--tools` says so; they take room of the budget
+        /// the tokens of the request's definitions of tools with what the provider adds to them,
+        /// where a recorded request or `--tools` says so; they take room of `budget`
         tools?: u64,
-        /// the tokens of its schemas of structured output
+        /// those of its schemas of structured output, where a recorded request has some; they take
+        /// room of `budget` too
         schemas?: u64,
     }
 
@@ -70,15 +71,15 @@ answer! {
 
     /// What must stay, in tokens.
     pub(crate) struct BreakdownAnswer {
-        /// tools and schemas
+        /// definitions of tools, and schemas
         tools: u64,
-        /// the system prompt
+        /// the system prompt, and the operator's words in the history
         system: u64,
-        /// pinned frames
+        /// pinned facets in the history
         pinned: u64,
-        /// blocks
+        /// blocks that stand for frames
         blocks: u64,
-        /// the newest frames
+        /// the newest frames, which always stay
         recent: u64,
         /// other frames
         others: u64,
@@ -123,7 +124,7 @@ answer! {
         from: FrameSeq,
         /// its last frame
         to: FrameSeq,
-        /// how many levels of blocks it has
+        /// 1 of a block of frames; of a block of blocks one more than these
         level: u32,
         /// the tokens of its frames
         original_tokens: u64,
@@ -131,13 +132,13 @@ answer! {
         tokens: u64,
         /// the facets that it stands for
         source_facets: Vec<FacetId>,
-        /// of the original text of its frames, one after the other: the bytes that `expand` prints; in
-        /// hexadecimal
+        /// the SHA-256 of the original text of its frames, one after the other: of the bytes that
+        /// `expand` prints; in hexadecimal
         sha256: String,
         ..place: RangePlace,
-        /// with `--as blocks`: who wrote it
+        /// with `--as blocks`: the engine that wrote it
         engine?: String,
-        /// with `--as blocks`: what it says
+        /// with `--as blocks`: its text
         summary?: String,
     }
 
@@ -145,13 +146,13 @@ answer! {
     pub(crate) struct DroppedAnswer {
         /// their id, for `expand`
         id: Arc<str>,
-        /// the first
+        /// the first of them
         from: FrameSeq,
-        /// the last
+        /// the last of them
         to: FrameSeq,
         /// their tokens
         tokens: u64,
-        /// the id of the block that stood for them
+        /// the id of the block that stood for them, where one did
         block?: Arc<str>,
         ..place: RangePlace,
     }
@@ -173,9 +174,9 @@ answer! {
 
     /// A range that has no summary.
     pub(crate) struct FailedRange {
-        /// its id
+        /// the id that its block would have
         id: Arc<str>,
-        /// why
+        /// why it has none
         reason: String,
     }
 

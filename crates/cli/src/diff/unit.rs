@@ -98,17 +98,18 @@ answer! {
     pub(crate) struct MessageChange {
         /// `removed`, `added` or `replaced`
         change: &'static str,
-        /// the index in the first context; null of a system prompt that stands apart
+        /// the index in the first context, unless it is added; null of what is no message, as a
+        /// system prompt that stands apart
         previous_message?: Option<usize>,
-        /// the index in the second one
+        /// the index in the second one, unless it is removed; null likewise
         message?: Option<usize>,
-        /// its role in the first context
+        /// its role in the first context, unless it is added
         previous_role?: String,
-        /// its role in the second one
+        /// its role in the second one, unless it is removed
         role?: String,
-        /// what is gone
+        /// of a message that is removed, what it said
         previous_text?: String,
-        /// what is new
+        /// of a message that is added, what it says
         text?: String,
         /// of a message that is replaced, a unified diff of what both say
         diff?: String,

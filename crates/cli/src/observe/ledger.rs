@@ -61,7 +61,7 @@ answer! {
         kept: u64,
         /// what the model was sent without interception
         without: Size,
-        /// what it was sent with it
+        /// what it was sent with interception
         with: Size,
         /// the share of the summary; 0 as long as lines and a summary would cost more than they save
         summary: Size,

@@ -150,7 +150,7 @@ answer! {
         turns: &'r [Turn],
         /// the sum over all turns without interception
         without: Size,
-        /// the sum with it
+        /// the sum over all turns with interception
         with: Size,
     }
 }

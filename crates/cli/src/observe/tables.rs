@@ -219,17 +219,17 @@ answer! {
     pub(crate) struct AccountAnswer<'a> {
         /// its name
         account: &'a str,
-        /// the agent that has it
+        /// the agent that has it; null where none has
         agent: Option<&'a str>,
         /// when it was first seen
         created: MomentAnswer,
-        /// when something of it was last seen
+        /// when the response with the highest tick came; null where none told one
         latest: Option<MomentAnswer>,
-        /// its observations
+        /// its observations, each with the members of an observation
         observations: Vec<Value>,
-        /// the bytes of those that can be read
+        /// the bytes of the payloads that can be read
         bytes: u64,
-        /// whether some of it cannot be read
+        /// whether some of them cannot be read
         damaged: bool,
     }
 
@@ -237,9 +237,9 @@ answer! {
     pub(crate) struct ObservedFigures {
         /// the figures of each tool
         tools: Vec<ToolFigures>,
-        /// those of whole summaries, by name
+        /// the figures of whole summaries, by name
         summaries: Value,
-        /// what follows from them
+        /// what follows from these figures
         metrics: ObservedMetrics,
     }
 
@@ -252,15 +252,15 @@ answer! {
 
     /// What follows from figures.
     pub(crate) struct ObservedMetrics {
-        /// calls of a context
+        /// the calls for each context that a summary stood in
         calls_per_context: f64,
-        /// the share of calls whose answer was known
+        /// the share of calls that asked for what was there and fresh
         repeated_share: f64,
-        /// the share of calls that a summary spared
+        /// the share of the checks before a call that found what was fresh
         spared_share: f64,
-        /// the bytes of a context without observations
+        /// the bytes that a context held on average, had it held the payloads
         context_bytes_without: f64,
-        /// the bytes of a context with them
+        /// the bytes of its summary on average
         context_bytes_with: f64,
     }
 }

@@ -188,24 +188,25 @@ answer! {
         session: &'l str,
         /// when the request went out; of a transcript, when the answer came
         time: Option<&'l str>,
-        /// the record of the source with which the answer begins
+        /// the record of the source with which the answer begins; of recorded traffic that of the
+        /// exchange
         line: Option<u64>,
-        /// the id of that record
+        /// the id of that record; null of recorded traffic
         uuid: Option<String>,
         /// the tools that the answer calls
         calls: Vec<String>,
         /// the tokens that were paid again
         lost: u64,
-        /// what they cost
+        /// what they cost; null where no price is known
         price: Option<Money>,
-        /// the milliseconds since the request that left more
+        /// the milliseconds since the request that left more; null where a time is not known
         after_ms: Option<u64>,
         /// `changed`, `edited`, `reshaped`, `expired`, `older` or `unknown`
         /// ([bill.md](bill.md#broken-caches))
         cause: &'static str,
         /// the same in a sentence, as `cause` of `guard --json` says it
         words: &'l str,
-        /// what differs from the request before, where that is why
+        /// what differs from the request before, where that is why; else null
         differs: Option<Difference>,
         /// what the provider cleared, where that is why: `type`, `cleared` (tool uses, or turns with
         /// reasoning), `tokens`
@@ -222,11 +223,11 @@ answer! {
     pub(crate) struct OtherBroken {
         /// the file
         file: String,
-        /// how many there are
+        /// how many other broken caches there are
         others: u64,
         /// their tokens together
         lost: u64,
-        /// what is known of their price
+        /// what is known of their price; null where nothing is
         price: Option<Money>,
     }
 }

@@ -67,13 +67,14 @@ answer! {
         input: u64,
         /// `exact`, `calibrated` or `estimated` ([counts.md](counts.md))
         counts: &'static str,
-        /// of calibrated counts, the tokens that hold it nine times in ten are no fewer
+        /// of calibrated counts: the lower end of the interval that holds it nine times in ten
         low?: u64,
-        /// and no more
+        /// its upper end
         high?: u64,
-        /// of the first request of a session, of how many other sessions' reports it follows
+        /// of calibrated counts of the first request of a session: how many other sessions' reports
+        /// they follow from
         other_sessions?: u64,
-        /// images, sounds and documents in it, by their providers' rules
+        /// where there are some: images, sounds and documents in it, by their providers' rules
         media?: CountedMedia,
     }
 

@@ -32,9 +32,9 @@ answer! {
         provenance: &'static str,
         /// what a request that was worked out is without: `tools`, `system`, `parameters`
         lacks: Vec<&'static str>,
-        /// the first frame of its answer
+        /// the first frame of its answer; null where it has none
         frame: Option<FrameSeq>,
-        /// the last frame that is in it
+        /// the last frame that is in it; null where there is none
         last_frame: Option<FrameSeq>,
         /// when it went out, as the source has it; of a transcript, when the answer came
         time: Option<&'e str>,
@@ -72,11 +72,11 @@ answer! {
         counted: Counted,
         /// how many tokens more than the request before it in its session
         growth: i64,
-        /// what differs from the request before it in its session
+        /// what differs from the request before it in its session; null of the first
         differs: Option<Difference>,
-        /// what was reported of it
+        /// what was reported of it; null where nothing was
         usage: Option<&'e Usage>,
-        /// what it cost by the table of prices
+        /// what it cost by the table of prices; null where that is not known
         price: Option<Money>,
         /// of a copy of another session's answer, where it counts; `usage` and `price` are null
         copied?: Copied<'e>,
@@ -95,7 +95,7 @@ answer! {
     pub(crate) struct Resolved<'e> {
         /// how many messages of earlier requests and answers stand before its own
         messages: usize,
-        /// the id of the response up to which something is missing
+        /// the id of the response up to which something is missing; null where nothing is
         missing: Option<&'e str>,
         /// why it could not be joined
         wrong?: &'e str,
@@ -119,13 +119,14 @@ answer! {
         unchanged: u64,
         /// those of them that the cache may serve
         cached: u64,
-        /// the tokens of the request before that are billed again
+        /// its tokens that the cache does not serve; where it only adds to the one before, those of
+        /// `unchanged`
         billed_again: u64,
         /// definitions of tools that differ
         tools: Vec<ChangedTool>,
         /// the names of parameters that differ
         parameters: Vec<String>,
-        /// what takes the cache
+        /// what takes the cache from text that is the same, as in `diff --json`
         breaks: Vec<BreakAnswer>,
     }
 
@@ -133,12 +134,13 @@ answer! {
     pub(crate) struct DifferencePlace {
         /// its path in the body
         path: String,
-        /// the byte of the text there
+        /// the first byte that differs in the string there; null where one of the two has none
         byte: Option<usize>,
-        /// who wrote it; of the request before where this one lacks it
+        /// who wrote it, as in a [rendered context](#rendered-context); of the request before where
+        /// this one lacks it, as a tool that is gone
         owner: Option<Value>,
         ..place: Option<Place>,
-        /// the call that is or is answered there
+        /// where it is in a frame: the call that it is or answers
         call?: CallAnswer,
     }
 
@@ -146,13 +148,13 @@ answer! {
     pub(crate) struct ChangedTool {
         /// its name
         name: String,
-        /// where it differs in the definition
+        /// where it differs, a path in the definition
         path: String,
     }
 
     /// Where a copied answer counts.
     pub(crate) struct Copied<'e> {
-        /// the session
+        /// the session; null where the source does not name it
         from: Option<&'e str>,
         /// what is reported there
         usage: Option<&'e Usage>,

@@ -146,7 +146,7 @@ answer! {
     pub(crate) struct SessionRow<'s> {
         /// the file, or the folder that is a recording or an archive
         path: String,
-        /// whether the rest is known
+        /// whether it is in the index; else all from `format` on is null
         indexed: bool,
         /// its bytes, as in the index
         size: u64,
@@ -164,9 +164,9 @@ answer! {
         first: Option<&'s FirstMessage>,
         /// when the first record was written, in RFC 3339
         started: Option<String>,
-        /// when the last one was
+        /// when the last record was written, in RFC 3339
         ended: Option<String>,
-        /// the requests to a model, copies of other sessions' aside
+        /// the requests to a model that are listed, copies of other sessions' aside
         requests: Option<u64>,
         /// the reported usage by model
         models: Option<&'s [ModelUsage]>,
@@ -178,7 +178,7 @@ answer! {
         counted_tokens: Option<u64>,
         /// what the answers with a price cost; null where none has one
         cost: Option<Money>,
-        /// whether some of them have none
+        /// whether some answers have no price
         cost_partial: Option<bool>,
         /// the table of prices: its date, and of one that `--prices` names the first 16 digits of its
         /// SHA-256 behind it; a file in the index that was priced by another one is read again

@@ -85,7 +85,7 @@ answer! {
     /// What was copied from one session.
     #[derive(Clone, Debug, PartialEq, Deserialize)]
     pub(crate) struct CopiedSum {
-        /// the session where it counts
+        /// the session where it counts; null where the source does not name it
         from: Option<String>,
         /// how many answers are copies
         requests: u64,
@@ -96,11 +96,11 @@ answer! {
     /// The user's first words.
     #[derive(Clone, Debug, PartialEq, Deserialize)]
     pub(crate) struct FirstMessage {
-        /// their line in the file
+        /// the line of its record in the file; null where the source has none
         line: Option<u64>,
-        /// the id of their record
+        /// the id of its record; null where the source has none
         uuid: Option<String>,
-        /// the words
+        /// its first words
         text: String,
     }
 }

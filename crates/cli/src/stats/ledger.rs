@@ -36,7 +36,7 @@ answer! {
 
     /// The sums of frames, or of a request.
     pub(crate) struct SumsAnswer<'l> {
-        /// chunks of all frames
+        /// chunks of all frames; of a recorded request its parts
         chunks: u64,
         /// bytes of their contents
         bytes: u64,
@@ -44,9 +44,11 @@ answer! {
         tokens: u64,
         /// the same by the estimate `chars4`
         estimated_tokens: u64,
-        /// the same by role, in the order in which these first appear; `none` without one
+        /// `chunks`, `bytes` and `tokens` by role, in the order in which the roles first appear;
+        /// `none` without one. Their sums are those above
         by_role: ByName<'l, Sums>,
-        /// the same by type of chunk, in the order in which these first appear; `none` without one
+        /// the same by type of chunk, in the order in which the types first appear; `none` without
+        /// one
         by_type: ByName<'l, Sums>,
         /// the ten facets with the most tokens, then bytes; the largest first
         by_facet: Vec<FacetAnswer<'l>>,

@@ -46,12 +46,13 @@ answer! {
     pub(crate) struct MediaRow<'l> {
         /// `image`, `audio` or `document`
         kind: &'static str,
-        /// the model that the session names last
+        /// the model that the session names last; null where it names none
         model: Option<&'l str>,
         /// what counts them: `anthropicPatches`, `anthropicPages`, `openaiTiles`, `openaiPatches`,
-        /// `googleTiles`, `googleResolution`, `googlePages` or `stated`
+        /// `googleTiles`, `googleResolution`, `googlePages` or `stated`; null where nobody knows
+        /// their cost
         rule: Option<&'static str>,
-        /// why nobody knows their cost: `noModel`, `noRule` or `noSize`
+        /// why nobody knows their cost: `noModel`, `noRule` or `noSize`; null where it is known
         unknown: Option<&'static str>,
         /// how many there are
         parts: u64,

@@ -16,14 +16,14 @@ answer! {
         file: String,
         /// the name of the input format
         format: &'static str,
-        /// frames
+        /// how many frames there are
         frames: u64,
         /// messages: frames that an import marked as one, and every frame that no import made
         messages: u64,
         ..sums: SumsAnswer<'l>,
         /// records that were not understood, and were kept
         unknown_records: u64,
-        /// sessions
+        /// how many sessions there are
         sessions: u64,
         /// tool calls that frames add
         tool_calls: u64,
@@ -49,7 +49,7 @@ answer! {
         file: String,
         /// the name of the input format
         format: &'static str,
-        /// its number
+        /// the number of the request
         request: usize,
         /// where it comes from, as in `requests --json`
         provenance: &'static str,
@@ -57,7 +57,7 @@ answer! {
         lacks: Vec<&'static str>,
         /// what it holds
         context: ContextHeld,
-        /// images, sounds and documents in it, by their providers' rules
+        /// images, sounds and documents in it, by their providers' rules, which are in no other sum
         media: CountedMedia,
         ..sums: SumsAnswer<'l>,
         ..counts: CountsAnswer<'l>,

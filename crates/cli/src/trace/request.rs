@@ -112,10 +112,11 @@ answer! {
         session?: &'h str,
         /// without `--request`, the number of the first request that holds it
         request?: usize,
-        /// of a message the facet of its frame that says the string, else the part: `message:INDEX`,
-        /// `parameter:NAME`; in the recorded body of an answer `answer`
+        /// of a message the facet of its frame that says the string, else the part:
+        /// `message:INDEX`, `system`, `tool:NAME`, `parameter:NAME`; in the recorded body of an
+        /// answer `answer`
         facet: &'h str,
-        /// the frame that says it; of an answer its first
+        /// the frame that says it; in the recorded body of an answer the first of its frames
         frame: Option<FrameSeq>,
         /// the path of the string: in the request, or in the body of the answer (of a stream in what it
         /// would have been in one, else in the list of its events). Empty where the body is no JSON, or

@@ -289,13 +289,13 @@ answer! {
 
     /// A turn that is durable.
     pub(crate) struct DurableTurn {
-        /// its number
+        /// the number of the turn
         turn_id: u64,
     }
 
     /// A turn that undoes others, or does them again.
     pub(crate) struct ReversedTurn {
-        /// its number
+        /// the number of the turn that does it
         turn_id: u64,
         /// how many deltas it has
         deltas: u64,

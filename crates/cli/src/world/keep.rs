@@ -194,15 +194,16 @@ answer! {
     pub(crate) struct WrittenSnapshot {
         /// its id
         snapshot_id: String,
-        /// the turn after which it is
+        /// the turn after which this is the state
         turn_id: u64,
-        /// why it was written
+        /// why it was written: `initial`, `interval`, `scene_end`, `conflict_end`, `milestone`,
+        /// `manual` or `session_end`
         reason: &'static str,
     }
 
     /// Snapshots that are pruned.
     pub(crate) struct PrunedTurns<'p> {
-        /// whether nothing was changed
+        /// whether this is only what would be done
         dry_run: bool,
         /// the turns whose snapshots stay
         keep: &'p [u64],
@@ -210,9 +211,9 @@ answer! {
         remove: &'p [u64],
         /// those whose snapshots are written anew, since what they build on goes
         rewrite: &'p [u64],
-        /// files that a run before left behind, and that go
+        /// files that an earlier run left behind, and that go
         leftovers: Vec<String>,
-        /// what is over a limit all the same
+        /// what a limit would have and cannot get, in sentences
         over: &'p [String],
     }
 
@@ -226,7 +227,7 @@ answer! {
         deltas: u64,
         /// how many snapshots there are
         snapshots: u64,
-        /// how many of them are compressed
+        /// how many of them are based on another one
         compressed_snapshots: u64,
         /// the bytes of its state
         state_bytes: u64,
@@ -236,7 +237,8 @@ answer! {
         snapshot_bytes: Option<u64>,
         /// the bytes of the indexes; null of a journal
         index_bytes: Option<u64>,
-        /// for each target of deltas their `count` and the `turnRange`
+        /// for each target of deltas `count`, how many there are, and `turnRange`, the first and
+        /// the last turn that has some
         by_target: Value,
     }
 }

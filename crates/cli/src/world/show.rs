@@ -161,13 +161,13 @@ pub(super) fn blame(target: &Target, path: &str, turn: Option<u64>, out: &mut Ou
 answer! {
     /// Who wrote a value of a world last.
     pub(crate) struct Blamed<'b> {
-        /// where it is, a JSON pointer
+        /// where the value is, a JSON pointer
         path: String,
         /// the value; null where nothing is there
         value: Option<Value>,
         /// the turn that wrote it; 0: it is as in the beginning
         turn_id: u64,
-        /// who did that turn
+        /// who did that turn; this and what follows are null where no turn wrote it
         actor: Option<&'b str>,
         /// why, as the delta says
         cause: Option<&'b str>,
@@ -175,7 +175,7 @@ answer! {
         event_id: Option<&'b str>,
         /// the delta, as in a session directory
         delta: Option<Value>,
-        /// the event
+        /// the event; null where the turn has none
         event: Option<Value>,
     }
 }

@@ -34,19 +34,19 @@ answer! {
         lines: Vec<LineAnswer<'l>>,
         /// the facets that are not in `lines`
         others: OtherLines,
-        /// what is in no facet and not empty: `notInTranscript`, `notCounted`, `outputNotKept`,
-        /// `unlisted`, `beyondInput`, `providerTools`
+        /// what no facet holds, and why: of `notInTranscript`, `notCounted`, `outputNotKept`,
+        /// `unlisted`, `beyondInput` and `providerTools` those that are not empty
         remainder: ByName<'l, ShareAnswer>,
-        /// requests that hold more by our count than they report, which is scaled down
+        /// requests that hold more by our count than they report; they are scaled down
         overcounted: Overcounted,
         /// the images, sounds and documents whose cost nobody knows: their input is among the
         /// remainders
         unknown_media: u64,
-        /// by type of chunk; those that cost most first
+        /// by type of chunk; those that cost most first, as in the next three
         by_type: ByName<'l, ShareAnswer>,
-        /// by tool, its calls and results
+        /// by tool, its calls and their results
         by_tool: ByName<'l, ShareAnswer>,
-        /// the definition of each tool
+        /// by tool, its definition
         by_definition: ByName<'l, ShareAnswer>,
         /// the 20 paths that cost most: calls that name them, and their results
         by_path: ByName<'l, ShareAnswer>,
@@ -61,15 +61,15 @@ answer! {
     pub(crate) struct LineAnswer<'l> {
         /// its session
         session: &'l str,
-        /// its id
+        /// its id, of the definition of a tool `tool:NAME`; null of text that no facet wrote
         facet: Option<&'l str>,
-        /// the first frame that holds it
+        /// the first frame that holds it; null where none does
         sequence: Option<FrameSeq>,
         /// its type; `media` of an image, a sound or a document
         r#type: Option<&'l str>,
-        /// the tool of its call
+        /// the tool of its call, or that it defines
         tool: Option<&'l str>,
-        /// whether it defines the tool
+        /// whether it is the definition of the tool
         definition: bool,
         /// whether it is an image, a sound or a document, by its provider's rule
         media: bool,
@@ -128,7 +128,7 @@ answer! {
 
     /// What groups of one kind do not list.
     pub(crate) struct RestAnswer as "rest" {
-        /// groups that are not listed
+        /// the groups that are not listed
         others: OtherGroups,
         /// facets that are in no group
         ungrouped: ShareAnswer,
@@ -157,7 +157,7 @@ answer! {
         uncached: u64,
         /// the tokens of responses
         output: u64,
-        /// its price; null where no exchange has one
+        /// what it cost; null where no exchange has a price
         price: Option<Money>,
     }
 }
