@@ -278,7 +278,7 @@ impl<'de> VariantAccess<'de> for Held {
 
     fn unit_variant(self) -> Result<()> {
         match self.1 {
-            None | Some(Value::Null) => Ok(()),
+            None => Ok(()),
             Some(other) => Err(Error::expected("a name alone", other.kind()).under(self.0)),
         }
     }
