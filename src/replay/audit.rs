@@ -75,17 +75,6 @@ pub enum NameFate {
     },
 }
 
-impl NameFate {
-    /// The name on the wire: `neverRead`, `kept`, `lost`.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::NeverRead => "neverRead",
-            Self::Kept => "kept",
-            Self::Lost { .. } => "lost",
-        }
-    }
-}
-
 impl LossAudit {
     /// Audits the session `with_name` of the recording `with`, beside the session `without_name` of
     /// `without`. A session that a recording has not is one without names or requests.

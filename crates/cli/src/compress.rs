@@ -162,7 +162,7 @@ impl Printer<'_> {
             budget: None,
             tokens_before: session.tokens_before,
             tokens_after: None,
-            media: MediaOfContexts { before: before.into(), after: None },
+            media: MediaOfContexts { before, after: None },
             breakdown: None,
             fitted: None,
             receipt: None,
@@ -193,7 +193,7 @@ impl Printer<'_> {
         Ok(CompressAnswer {
             budget: Some(session.window.budget().max_tokens).filter(|room| *room < u64::MAX),
             tokens_after: Some(session.tokens_after),
-            media: MediaOfContexts { after: Some(after.into()), ..report.media },
+            media: MediaOfContexts { after: Some(after), ..report.media },
             fitted: Some(FittedAnswer {
                 blocks: blocks.collect::<Outcome<_>>()?,
                 dropped: fitted.dropped.iter().map(|of| dropped_answer(of, &places)).collect(),

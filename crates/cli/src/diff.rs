@@ -26,7 +26,6 @@ use crate::{
     labels::{self, PlacedCall, SessionLabels},
     lens::{Counting, Lens},
     output::Output,
-    recorded::{self, BreakAnswer},
 };
 
 pub(crate) fn run(args: &args::Diff) -> Outcome {
@@ -215,7 +214,7 @@ impl<'c> Comparison<'c> {
             },
             changes: self.changes.iter().map(|change| self.change(change)).collect(),
             parameters: self.parameters.iter().map(parameter).collect(),
-            breaks: recorded::breaks(&self.breaks),
+            breaks: &self.breaks,
             forms: self.forms.iter().map(form).collect(),
         }
     }
@@ -243,7 +242,7 @@ answer! {
         parameters: Vec<ParameterAnswer>,
         /// of requests: what takes the cache from text that is the same; `tokens.cached` ends there
         /// ([compression.md](compression.md))
-        breaks: Vec<BreakAnswer>,
+        breaks: &'d [CacheBreak],
         /// what says the same in another form, before the first difference. Providers document both
         /// shapes as one; a cache that counts them ends at the first that changed
         forms: Vec<FormAnswer>,

@@ -3,14 +3,13 @@
 use std::{path::PathBuf, sync::Arc};
 
 use afterimage::{
-    request::{CacheBreak, Lack, Provenance, Recording, Request},
+    request::{Lack, Provenance, Recording, Request},
     tokens::TokenCounter,
     transcript::TranscriptFormat,
     veil::{self, History},
 };
 
 use crate::{
-    answer::answer,
     args::Input,
     failure::{Failure, Outcome},
     input::{self, Source},
@@ -170,22 +169,6 @@ fn named(lacks: &[Lack]) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
-}
-
-answer! {
-    /// What takes a cache.
-    pub(crate) struct BreakAnswer {
-        /// what it is: the name of a parameter, or `images`, or `citations`
-        cause: String,
-        /// from where on the cache is lost: `start`, `system` or `messages`
-        from: &'static str,
-    }
-}
-
-/// What takes the cache.
-pub(crate) fn breaks(breaks: &[CacheBreak]) -> Vec<BreakAnswer> {
-    let answer = |of: &CacheBreak| BreakAnswer { cause: of.cause.clone(), from: of.from.as_str() };
-    breaks.iter().map(answer).collect()
 }
 
 /// A failure where a request is asked for and there are several files.

@@ -58,7 +58,6 @@ impl Calibration {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let Checked(value, wrong) = json::read_as(bytes)?;
-        wrong.map_or(Ok(()), Err)?;
         let mut fields = Fields::of(value, "a calibration")?;
         let version = Fields::required(fields.u64("calibration")?, "calibration", "a version")?;
         if version != VERSION {
@@ -67,6 +66,7 @@ impl Calibration {
             );
             return Err(Error::new(ErrorKind::Version, message));
         }
+        wrong.map_or(Ok(()), Err)?;
         fields.take("refused");
         let Written { tokenizer, models, sessions } = json::from_value(fields.rest().into())?;
         if tokenizer.is_empty() || tokenizer.starts_with("calibrated:") {

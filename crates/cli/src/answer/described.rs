@@ -3,9 +3,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use afterimage::{
+    bill::MediaCount,
     guard::ProviderDiagnostics,
     id::{FacetId, FrameSeq, Millis},
     json::{Object, Value},
+    request::{CacheBreak, RequestTokens},
     snapshot::FrameSnapshot,
     steps::Touch,
     transcript::{AppliedEdit, Money, Usage},
@@ -100,6 +102,34 @@ kinds! {
     Money => "[money](#money)";
     AppliedEdit, ProviderDiagnostics => "object";
     FrameSnapshot => "[snapshot](#frame-snapshot)";
+}
+
+/// Values of the library that serialise themselves.
+macro_rules! of_library {
+    ($($type:ty { $($field:ident: $kind:ty = $meaning:literal),+ $(,)? })+) => {$(
+        impl Described for $type {
+            fn members(of: &mut Vec<Member>) {
+                $(member::<$kind>(of, stringify!($field), false, $meaning);)+
+            }
+        }
+    )+};
+}
+
+of_library! {
+    CacheBreak {
+        cause: String = "what it is: the name of a parameter, or `images`, or `citations`",
+        from: String = "from where on the cache is lost: `start`, `system` or `messages`",
+    }
+    MediaCount {
+        parts: u64 = "how many there are",
+        tokens: u64 = "the tokens of those whose cost is known",
+        unknown: u64 = "how many are of unknown cost",
+    }
+    RequestTokens {
+        tools: u64 = "of the definitions of tools",
+        system: u64 = "of the system prompt and of the operator's messages",
+        messages: u64 = "of the other messages",
+    }
 }
 
 /// These stand for what they refer to.

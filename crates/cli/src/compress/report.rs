@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use afterimage::{
+    bill::MediaCount,
     id::{FacetId, FrameSeq},
     json::Value,
     request::RequestOverhead,
@@ -14,7 +15,6 @@ use crate::{
     answer::answer,
     labels::PlacedCall,
     lens::{CountsAnswer, LacksAnswer},
-    requests::counted::CountedMedia,
 };
 
 answer! {
@@ -64,9 +64,9 @@ answer! {
     /// The media of two contexts.
     pub(crate) struct MediaOfContexts {
         /// those of the context as it is
-        before: CountedMedia,
+        before: MediaCount,
         /// those of the context that fits
-        after?: CountedMedia,
+        after?: MediaCount,
     }
 
     /// What must stay, in tokens.

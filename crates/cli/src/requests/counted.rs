@@ -56,7 +56,7 @@ impl RequestCounts {
         } else {
             Counted::of(tokens.total().saturating_add(media.tokens), Certainty::Estimated)
         };
-        Counted { media: (media.parts > 0).then(|| media.into()), ..counted }
+        Counted { media: (media.parts > 0).then_some(media), ..counted }
     }
 }
 
@@ -75,23 +75,7 @@ answer! {
         /// they follow from
         other_sessions?: u64,
         /// where there are some: images, sounds and documents in it, by their providers' rules
-        media?: CountedMedia,
-    }
-
-    /// Media of a request.
-    pub(crate) struct CountedMedia {
-        /// how many there are
-        parts: u64,
-        /// the tokens of those whose cost is known
-        tokens: u64,
-        /// how many are of unknown cost
-        unknown: u64,
-    }
-}
-
-impl From<MediaCount> for CountedMedia {
-    fn from(MediaCount { parts, tokens, unknown, .. }: MediaCount) -> Self {
-        Self { parts, tokens, unknown }
+        media?: MediaCount,
     }
 }
 

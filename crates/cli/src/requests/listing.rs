@@ -21,8 +21,8 @@ use super::{
     follow::Printed,
     page::Shape,
     row::{
-        ChangedTool, Copied, Difference, DifferencePlace, PartTokens, RequestRow, RequestTotals,
-        Resolved, StartedBy,
+        ChangedTool, Copied, Difference, DifferencePlace, RequestRow, RequestTotals, Resolved,
+        StartedBy,
     },
 };
 use crate::{
@@ -30,7 +30,6 @@ use crate::{
     input::Source,
     labels::{Label, RecordingLabels},
     output::Output,
-    recorded,
     usage::Reported,
 };
 
@@ -182,11 +181,7 @@ impl<'l> Listing<'l> {
             reason: exchange.failure.as_deref().or(exchange.cut.as_deref()),
             unread: exchange.unread.as_deref(),
             edits: (!exchange.edits.is_empty()).then(|| exchange.edits.iter().collect()),
-            tokens: PartTokens {
-                tools: tokens.tools,
-                system: tokens.system,
-                messages: tokens.messages,
-            },
+            tokens,
             counted: self.counts.counted(exchange, &tokens),
             growth: i64::try_from(growth).unwrap_or(i64::MAX),
             differs: differs.map(|diff| self.difference(exchange, &diff)),
@@ -277,7 +272,7 @@ impl<'l> Listing<'l> {
             billed_again: again,
             tools: diff.tools.iter().map(tool).collect(),
             parameters: diff.parameters.iter().map(|change| change.name.clone()).collect(),
-            breaks: recorded::breaks(&diff.breaks),
+            breaks: diff.breaks.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use afterimage::{
     id::FrameSeq,
     json::Value,
-    request::Provenance,
+    request::{CacheBreak, Provenance, RequestTokens},
     transcript::{AppliedEdit, Money, Usage},
 };
 
@@ -11,7 +11,6 @@ use super::counted::Counted;
 use crate::{
     answer::answer,
     labels::{CallAnswer, Place},
-    recorded::BreakAnswer,
     usage::ReportedAnswer,
 };
 
@@ -67,7 +66,7 @@ answer! {
         /// uses, or turns with reasoning), `tokens`
         edits?: Vec<&'e AppliedEdit>,
         /// its tokens, each text counted as it is written
-        tokens: PartTokens,
+        tokens: RequestTokens,
         /// its whole input by the best count that there is
         counted: Counted,
         /// how many tokens more than the request before it in its session
@@ -101,16 +100,6 @@ answer! {
         wrong?: &'e str,
     }
 
-    /// The tokens of the parts of a request.
-    pub(crate) struct PartTokens {
-        /// of the definitions of tools
-        tools: u64,
-        /// of the system prompt
-        system: u64,
-        /// of the messages
-        messages: u64,
-    }
-
     /// What differs from the request before.
     pub(crate) struct Difference as "difference" {
         /// the first place that differs; null where it only adds to the one before
@@ -127,7 +116,7 @@ answer! {
         /// the names of parameters that differ
         parameters: Vec<String>,
         /// what takes the cache from text that is the same, as in `diff --json`
-        breaks: Vec<BreakAnswer>,
+        breaks: Vec<CacheBreak>,
     }
 
     /// Where two requests first differ.

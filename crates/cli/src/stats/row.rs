@@ -1,13 +1,13 @@
 //! What `stats --json` says.
 
+use afterimage::bill::MediaCount;
+
 use super::{
     context::{ContextHeld, RequestsHeld},
     ledger::SumsAnswer,
     media::MediaAnswer,
 };
-use crate::{
-    answer::answer, lens::CountsAnswer, requests::counted::CountedMedia, usage::ReportedAnswer,
-};
+use crate::{answer::answer, lens::CountsAnswer, usage::ReportedAnswer};
 
 answer! {
     /// What a file holds and costs.
@@ -58,7 +58,7 @@ answer! {
         /// what it holds
         context: ContextHeld,
         /// images, sounds and documents in it, by their providers' rules, which are in no other sum
-        media: CountedMedia,
+        media: MediaCount,
         ..sums: SumsAnswer<'l>,
         ..counts: CountsAnswer<'l>,
     }
