@@ -144,7 +144,7 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
                 provenance: of.provenance.as_str(),
                 lacks: of.provenance.lacks().iter().map(|lack| lack.as_str()).collect(),
                 context: ContextHeld::of(of.size, of.size.tokens()),
-                media: of.media.into(),
+                media: of.media,
                 sums: of.ledger.answer(),
                 counts: lens.own_counts().answer(),
             })?;
