@@ -135,12 +135,17 @@ impl RedactionRules {
         let name =
             name.map_or(0, |before| before.len() - before.trim_end_matches(is_of_name).len());
         let around = rest.get(whole.start - name..whole.end).unwrap_or_default();
-        // What Helm writes down to see a change is none.
+        // What Helm writes down to see a change is none, nor a part of the name of a resource.
         let before = rest.get(..whole.start - name).unwrap_or_default();
-        let is_checksum = before.ends_with("checksum/");
+        let is_named = before.ends_with("checksum/") || !rule.is_token && is_in_arn(before);
+        // What repeats the name of its user stands there in any case: `guest:guest`.
+        let user = rest.get(whole.start..span.start).unwrap_or_default();
+        let user = user.split(|c: char| !c.is_alphanumeric()).rfind(|word| !word.is_empty());
+        let is_user = !rule.is_token && user == Some(secret);
         let of = begin + span.start..begin + span.end;
         let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
-        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_called && !is_checksum;
+        let is_ordinary = is_called || is_named || is_user;
+        let is_new = !secret.is_empty() && !around.contains(MARK) && !is_ordinary;
         let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
         is_new && is_apart && rule.takes(rest, around, secret, is_quoted)
     }
@@ -170,6 +175,12 @@ fn is_mixed(tail: &str) -> bool {
 pub(super) fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
     let next = found.partition_point(|(range, _)| range.end <= of.start);
     found.get(next).is_none_or(|(range, _)| of.end <= range.start)
+}
+
+/// Whether the word that this ends within is a resource of AWS: `arn:aws:secretsmanager:…:secret:`.
+pub(super) fn is_in_arn(before: &str) -> bool {
+    let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,=(<".contains(c)).next();
+    word.is_some_and(|word| word.starts_with("arn:aws"))
 }
 
 /// Whether a value stands in quotes behind this, or is that of an element, or a block of YAML.

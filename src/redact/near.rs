@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{
     RedactionRules,
+    matching::is_in_arn,
     redactor::MARK,
     rules::{Rule, is_of_name, plain_name},
     structure::{Held, Structure},
@@ -76,6 +77,8 @@ impl Rule {
         let word = text.get(of.clone()).unwrap_or_default();
         let before = text.get(..of.start).unwrap_or_default();
         looks_made(word)
+            && !is_digest(text.get(..of.end).unwrap_or_default())
+            && !is_in_arn(before)
             && (of.start == told || !self.is_named_otherwise(before))
             && self.takes(text, word, word, true)
     }
@@ -189,6 +192,14 @@ fn is_plain(part: &str) -> bool {
     [u8::is_ascii_lowercase, u8::is_ascii_uppercase]
         .iter()
         .any(|is| rest.bytes().all(|byte| is(&byte)))
+}
+
+/// Whether a text ends within a digest in base64 that says what it is: `h1:…`, `sha256-…`.
+fn is_digest(text: &str) -> bool {
+    let before = text.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+/=-:".contains(c));
+    let run = text.get(before.len()..).unwrap_or_default();
+    let kinds = ["h1:", "sha1-", "sha256-", "sha384-", "sha512-", "SHA256:", "sha256:", "sha512:"];
+    kinds.iter().any(|kind| run.starts_with(kind) && run.len() > kind.len() + 20)
 }
 
 /// How many words, rows of capitals and numbers a name has.
