@@ -1,6 +1,7 @@
 //! Sentences of what was said, outside of code: what each asks for, and what it takes back.
 
 mod constraint;
+mod convention;
 pub(super) mod correction;
 pub(super) mod rule;
 mod topic;

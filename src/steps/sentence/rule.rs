@@ -1,6 +1,6 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
-use super::{constraint::is_constraint, is_question, lower, words};
+use super::{constraint::is_constraint, convention::is_convention, is_question, lower, words};
 use crate::text::{
     holds,
     words::rule::{
@@ -15,7 +15,7 @@ const THINGS: [&str; 3] = ["it", "this", "that"];
 
 /// Whether a sentence of the user is a rule.
 pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
-    let is_asking = is_headed(sentence) || is_constraint(sentence);
+    let is_asking = is_headed(sentence) || is_constraint(sentence) || is_convention(sentence);
     is_asking && !is_question(sentence) && !is_statement(sentence)
 }
 

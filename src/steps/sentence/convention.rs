@@ -1,0 +1,94 @@
+//! Orders about the way of work that no word like *never* heads: `Use tabs, not spaces`, `No force
+//! pushes, ever`, `Tests have to stay offline`.
+
+use super::{lower, words};
+use crate::text::{
+    holds,
+    words::{
+        constraint::BEFORE,
+        convention::{ALLS, LASTING, NEEDS, NONES, OBLIGES, ONES, SIDES, STAYS, TOLD, USES},
+    },
+};
+
+/// Whether a sentence of the user says how work is done here. Questions are told apart elsewhere.
+pub(super) fn is_convention(sentence: &str) -> bool {
+    let lower = lower(sentence);
+    let mut rest = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    while let Some(after) = BEFORE.iter().find_map(|word| behind(rest, word)) {
+        rest = after.trim_start_matches([' ', ',']);
+    }
+    chooses(rest) || forbids(rest) || obliges(rest)
+}
+
+/// What stands behind a word or words at the beginning of a text.
+fn behind<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    let rest = text.strip_prefix(start)?;
+    // Other alphabets have endings, or no spaces.
+    (!start.is_ascii() || !rest.starts_with(char::is_alphanumeric)).then_some(rest)
+}
+
+/// `use tabs, not spaces`
+fn chooses(rest: &str) -> bool {
+    let used = USES.iter().find_map(|word| behind(rest, word));
+    // `Write it over the old one` chooses nothing.
+    let is_place = |other: &str| words(other).first().is_some_and(|word| ONES.contains(word));
+    used.is_some_and(|used| {
+        let mut others = SIDES.iter().filter_map(|side| Some((side, used.split_once(side)?.1)));
+        others.any(|(side, other)| *side != " over " || !is_place(other))
+    })
+}
+
+/// `no force pushes, ever`
+fn forbids(rest: &str) -> bool {
+    let Some(what) = NONES.iter().find_map(|none| behind(rest, none)) else { return false };
+    // `No, …` is an answer, and so is `No please wait`.
+    let Some((_, lasting)) = what.trim_start_matches('\'').trim_start().split_once(' ') else {
+        return false;
+    };
+    let all = words(what);
+    let mut told = all.iter().filter(|word| **word != "allowed").take(4);
+    let tells = |word: &&str| TOLD.contains(word) || word.len() > 4 && word.ends_with("ed");
+    what.starts_with([' ', '\'']) && holds(lasting, &LASTING) && !told.any(tells)
+}
+
+/// `tests have to stay offline`, `every function needs a test`
+fn obliges(rest: &str) -> bool {
+    let all = words(rest);
+    let subject = all.first().copied().unwrap_or_default();
+    if ALLS.contains(&subject) {
+        return all.get(2..6).or(all.get(2..)).is_some_and(|said| holds(&said.join(" "), &NEEDS));
+    }
+    let text = all.join(" ");
+    let (before, asked) =
+        OBLIGES.iter().find_map(|word| text.split_once(&format!(" {word} "))).unwrap_or_default();
+    let is_one = ONES.contains(&subject);
+    let stays = STAYS.iter().find(|word| behind(asked, word).is_some());
+    // What has to be done once is a task: `tests have to be updated`.
+    let is_done = words(asked).iter().skip(1).take(2).any(|word| word.ends_with("ed"));
+    let is_person = matches!(subject, "i" | "we" | "they" | "he" | "she" | "if" | "when" | "do");
+    match stays {
+        Some(&("stay" | "remain" | "keep")) => !is_person && words(before).len() < 5,
+        Some(_) => !is_one && !is_done && words(before).len() < 4,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::is_rule;
+
+    #[test]
+    fn what_holds_for_all_work_is_a_rule() {
+        let missed: Vec<_> = RULES.lines().filter(|text| !is_rule(text)).collect();
+        assert!(missed.is_empty(), "{missed:#?}");
+    }
+
+    #[test]
+    fn tasks_questions_reports_and_feedback_are_none() {
+        let taken: Vec<_> = OTHERS.lines().filter(|text| is_rule(text)).collect();
+        assert!(taken.is_empty(), "{taken:#?}");
+    }
+
+    const RULES: &str = include_str!("../../../tests/fixtures/standing-rules.txt");
+    const OTHERS: &str = include_str!("../../../tests/fixtures/no-standing-rules.txt");
+}
