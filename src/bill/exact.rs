@@ -205,7 +205,7 @@ fn countable(request: &Request) -> Result<(Object, Arc<dyn TokenCounter>), Exact
     let body =
         json::read(request.body().as_bytes()).map_err(|_| ExactnessGap::Other("body".into()))?;
     let Value::Object(body) = body else { return Err(ExactnessGap::Other("body".into())) };
-    let tokenizer = body.get("model").and_then(Value::as_str).and_then(tokenizer_of);
+    let tokenizer = body.str_at("model").and_then(tokenizer_of);
     let tokenizer = tokenizer.ok_or(ExactnessGap::Model)?;
     look_at_parameters(&body)?;
     let counter = by_name(tokenizer).ok_or(ExactnessGap::Tokenizer)?;

@@ -128,7 +128,7 @@ impl Features {
         match value {
             Value::Array(list) => list.iter().for_each(|value| self.look(value)),
             Value::Object(block) => {
-                self.images |= block.get("type").and_then(Value::as_str) == Some("image");
+                self.images |= block.str_at("type") == Some("image");
                 self.citations |= cites(block);
                 // Results hold blocks of their own; arguments of calls hold none.
                 block.get("content").into_iter().for_each(|content| self.look(content));

@@ -17,7 +17,7 @@ pub(super) fn of_message(message: &Object) -> ModelAnswer {
 
 /// What a response of the APIs says. The id of a message without usage may be one of the client's.
 pub(super) fn of_response(response: &Object) -> ModelAnswer {
-    let text = |key: &str| response.get(key).and_then(Value::as_str).map(Box::from);
+    let text = |key: &str| response.str_at(key).map(Box::from);
     let usage = response.get("usage").and_then(Usage::of);
     let id = text("id").filter(|id| **id != *"" && usage.is_some());
     let stop = ["stop_reason", "stopReason", "finish_reason"].into_iter().find_map(text);

@@ -83,7 +83,7 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
     let Some(Value::Object(mut attachment)) = record.shift_remove("attachment") else {
         return Err(String::new());
     };
-    let kind = attachment.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = attachment.str_at("type").unwrap_or_default().to_owned();
     if NOT_SENT.contains(&kind.as_str()) {
         return Err(kind);
     }

@@ -13,7 +13,7 @@ use crate::{
 
 /// A content block as a facet; `text_type` is the type of the message's text.
 pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = block.str_at("type").unwrap_or_default().to_owned();
     match kind.as_str() {
         "text" => match take::text(&mut block, "text") {
             Some(text) => with_origin(parts::text(text_type.clone(), text), block.into()),

@@ -141,7 +141,7 @@ fn of_body(mut body: Object) -> Payload {
 /// The `postData` of a HAR request, or the `content` of a response.
 pub(super) fn of_har(content: Option<Value>) -> Payload {
     let Some(Value::Object(mut content)) = content else { return Payload::Absent };
-    let is_base64 = content.get("encoding").and_then(Value::as_str) == Some("base64");
+    let is_base64 = content.str_at("encoding") == Some("base64");
     match content.shift_remove("text") {
         Some(Value::String(text)) if is_base64 => of_base64(&text),
         Some(Value::String(text)) if text.is_empty() => Payload::Absent,

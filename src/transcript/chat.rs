@@ -99,10 +99,10 @@ pub(super) fn source_of_role(role: &str) -> (Source, FacetType) {
 
 /// A message with its parts in the order in which a model writes them: reasoning, text, calls.
 pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
-    let role = object.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let role = object.str_at("role").unwrap_or_default().to_owned();
     let (source, text_type) = source_of_role(&role);
     let mut draft = FrameDraft::message(source, line);
-    draft.timestamp = object.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+    draft.timestamp = object.str_at("timestamp").map(str::to_owned);
     for key in ["reasoning_content", "reasoning"] {
         if let Some(Value::String(text)) = object.get(key)
             && !text.is_empty()
@@ -126,7 +126,7 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
         content(body.unwrap_or_default(), &text_type, &mut draft);
     } else if is_result {
         let call_id = take::text_or_null(&mut object, "tool_call_id");
-        let name = object.get("name").and_then(Value::as_str).map(str::to_owned);
+        let name = object.str_at("name").map(str::to_owned);
         result(body, call_id.as_deref(), name.as_deref(), &mut draft);
     } else if let Some(body) = body {
         content(body, &text_type, &mut draft);
@@ -179,7 +179,7 @@ pub(super) fn message_with_parts(
         Some(Value::Array(list)) => std::mem::take(list),
         _ => Vec::new(),
     };
-    let role = object.get("role").and_then(Value::as_str).unwrap_or_default();
+    let role = object.str_at("role").unwrap_or_default();
     let (_, text_type) = source_of_role(role);
     let mut draft = message(object, line);
     let facets = parts.into_iter().flat_map(|value| part(value, &text_type));
@@ -296,7 +296,7 @@ pub(super) fn content_part(part: Value, text_type: &FacetType) -> Facet {
             other => parts::opaque("part", other),
         };
     };
-    let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = object.str_at("type").unwrap_or_default().to_owned();
     match kind.as_str() {
         "text" | "input_text" | "output_text" | "refusal" => {
             let key = if kind == "refusal" { "refusal" } else { "text" };

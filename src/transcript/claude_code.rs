@@ -85,7 +85,7 @@ impl ClaudeCodeReader {
 
     /// The session of a record: the file's, or that of a subagent.
     fn session_of(&mut self, record: &Object) -> String {
-        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let text = |key: &str| record.str_at(key);
         if let (None, Some(id)) = (&self.name, text("sessionId")) {
             self.name = Some(id.to_owned());
         }
@@ -117,11 +117,7 @@ impl ClaudeCodeReader {
     ) {
         let Some(Value::Object(mut message)) = record.shift_remove("message") else { return };
         take::default_role(&mut message, kind);
-        let id = message
-            .get("id")
-            .and_then(Value::as_str)
-            .filter(|id| !id.is_empty())
-            .map(str::to_owned);
+        let id = message.str_at("id").filter(|id| !id.is_empty()).map(str::to_owned);
         let mut draft = chat::message(message, line);
         let flag = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
         if flag("isCompactSummary") {
@@ -154,7 +150,7 @@ impl ClaudeCodeReader {
             _ => Part::Whole,
         };
         if matches!(role, Role::Answer(_)) {
-            let uuid = record.get("uuid").and_then(Value::as_str);
+            let uuid = record.str_at("uuid");
             self.starts.calls(&draft, uuid, &session);
         }
         if self.name.as_deref() != Some(&*session) {
@@ -182,7 +178,7 @@ impl ClaudeCodeReader {
         if self.name.as_deref().unwrap_or("1") != session {
             return None;
         }
-        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let text = |key: &str| record.str_at(key);
         let (id, parent) = (text("uuid"), Parent::from(text("parentUuid")));
         let taken = match role {
             Role::Answer(message) => {
@@ -224,9 +220,9 @@ impl ClaudeCodeReader {
 
     /// Whether the message of this record stood in the session before, under the same id and parent.
     fn is_repeated(&mut self, record: &Object, session: &str) -> bool {
-        let id = record.get("uuid").and_then(Value::as_str).filter(|id| is_identity(id));
+        let id = record.str_at("uuid").filter(|id| is_identity(id));
         let Some((id, message)) = id.zip(record.get("message")) else { return false };
-        let parent = record.get("parentUuid").and_then(Value::as_str).unwrap_or_default();
+        let parent = record.str_at("parentUuid").unwrap_or_default();
         let said = format!("{session}\0{id}\0{parent}\0{message}");
         let is_known = self.said.get(&said).is_some();
         self.said.insert(&said, ());
@@ -287,7 +283,7 @@ impl ClaudeCodeReader {
         if edits.is_empty() {
             return sink.skip("system/microcompact_boundary");
         }
-        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        let timestamp = record.str_at("timestamp").map(str::to_owned);
         let edits = edits.into_iter().collect();
         let draft = FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) };
         self.joining.take(session, draft, Part::Whole, sink);
@@ -331,7 +327,7 @@ enum Role {
 
 /// The id that the record names stands in where a result has none.
 fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
-    let Some(id) = record.get("sourceToolUseID").and_then(Value::as_str) else { return };
+    let Some(id) = record.str_at("sourceToolUseID") else { return };
     for facet in draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::RESULT) {
         if facet.is_result() && facet.call_id().is_none() {
             parts::complete_result(facet, Some(id), None, CallOutcome::Unstated);
@@ -347,7 +343,7 @@ fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.uuid = take::text(&mut record, "uuid");
     let from = record.get("forkedFrom").filter(|from| !from.is_null());
     draft.add_answer(ModelAnswer {
-        request: record.get("requestId").and_then(Value::as_str).map(Box::from),
+        request: record.str_at("requestId").map(Box::from),
         copied: from.map(|from| CopyOf { session: from.str_at("sessionId").map(Box::from) }),
         ..ModelAnswer::default()
     });
@@ -408,10 +404,10 @@ impl super::Decoder for ClaudeCodeReader {
         if self.is_repeated(&record, &session) {
             return sink.skip(REPEATED);
         }
-        if let Some(uuid) = record.get("uuid").and_then(Value::as_str) {
+        if let Some(uuid) = record.str_at("uuid") {
             self.lines.insert(uuid, line);
         }
-        let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = record.str_at("type").unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
         self.starts.note(&record, &session);
@@ -426,7 +422,7 @@ impl super::Decoder for ClaudeCodeReader {
             "tool_use" | "tool_result" => {
                 self.joining.take(session, bare_block(record, &kind, line), Part::Whole, sink);
             }
-            "system" => match record.get("subtype").and_then(Value::as_str) {
+            "system" => match record.str_at("subtype") {
                 Some("microcompact_boundary") => self.clear(record, session, line, sink),
                 Some(subtype) => {
                     if subtype == "compact_boundary" {

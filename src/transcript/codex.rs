@@ -4,9 +4,9 @@ use super::{
     branches::Branches,
     chat,
     codex_answer::CodexAnswer,
+    codex_fork::CodexFork,
     codex_turns::CodexTurns,
     draft::{CompactionRecord, FrameDraft},
-    forks::RolloutFork,
     items, parts,
     recent::Recent,
     sink::Sink,
@@ -43,8 +43,7 @@ pub(super) struct CodexReader {
     answer: CodexAnswer,
     turns: CodexTurns,
     branches: Branches,
-    fork: RolloutFork,
-    line: u64,
+    fork: CodexFork,
     /// What the program noted of how calls ended, by their ids.
     ended: Recent<CallOutcome>,
 }
@@ -116,19 +115,17 @@ impl CodexReader {
     ) {
         let inner = payload.str_at("type").map(|inner| format!("{kind}/{inner}"));
         let kind = inner.unwrap_or_else(|| kind.to_owned());
+        let is_usage = USAGE.contains(&kind.as_str());
         match payload {
-            Value::Object(payload) if USAGE.contains(&kind.as_str()) => {
-                let stamp = timestamp.clone();
-                if self.answer.report(payload, (line, timestamp), sink) {
-                    self.fork.answer(stamp.as_deref());
+            Value::Object(payload) if is_usage || kind == TURN_ENDED => {
+                let at = (line, timestamp);
+                let is_new = if is_usage {
+                    self.answer.report(payload, at, sink)
                 } else {
-                    sink.skip(&kind);
-                }
-            }
-            Value::Object(payload) if kind == TURN_ENDED => {
-                let stamp = timestamp.clone();
-                if self.answer.end_turn(&payload, (line, timestamp), sink) {
-                    self.fork.answer(stamp.as_deref());
+                    self.answer.end_turn(&payload, at, sink)
+                };
+                if is_new {
+                    self.fork.answer();
                 } else {
                     sink.skip(&kind);
                 }
@@ -153,7 +150,7 @@ impl CodexReader {
         if std::mem::replace(&mut self.has_session, true) {
             return;
         }
-        sink.session(meta.get("id").and_then(Value::as_str).unwrap_or("1"));
+        sink.session(meta.str_at("id").unwrap_or("1"));
         let instructions = match meta.shift_remove("base_instructions") {
             Some(Value::Object(mut base)) => base.shift_remove("text"),
             other => other,
@@ -250,18 +247,11 @@ impl super::Decoder for CodexReader {
         let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
-        let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
-        self.line = line;
-        if kind != "session_meta" {
-            let payload = record.get("payload");
-            if let Some(id) =
-                payload.filter(|of| begins_turn(&kind, of)).and_then(|of| of.str_at("turn_id"))
-            {
-                self.fork.turn(id, line, sink);
-            }
-            let asks = payload.is_some_and(asks);
-            self.fork.record((line, timestamp.as_deref()), asks, sink);
+        let kind = record.str_at("type").unwrap_or_default().to_owned();
+        let timestamp = record.str_at("timestamp").map(str::to_owned);
+        if let Some(mark) = self.fork.record(&record, line) {
+            self.answer.give(sink);
+            sink.push(mark);
         }
         if let Some(payload) =
             record.get_mut("payload").filter(|payload| payload.as_object().is_some())
@@ -276,7 +266,6 @@ impl super::Decoder for CodexReader {
             match kind.as_str() {
                 "session_meta" => {
                     if let Value::Object(meta) = payload.take() {
-                        self.fork.header(&meta, (line, timestamp.as_deref()), sink);
                         self.session(meta, &kind, line, sink);
                     }
                 }
@@ -305,20 +294,8 @@ impl super::Decoder for CodexReader {
 
     fn finish(&mut self, sink: &mut Sink) {
         self.answer.give(sink);
-        self.fork.finish(self.line, sink);
+        self.fork.finish(sink);
     }
-}
-
-/// Whether a record says that a turn begins.
-fn begins_turn(kind: &str, payload: &Value) -> bool {
-    let is_start = || matches!(payload.str_at("type"), Some("task_started" | "turn_started"));
-    kind == "turn_context" || kind == "event_msg" && is_start()
-}
-
-/// Whether a model is to answer an item: a message of the user, or the output of a call.
-fn asks(item: &Value) -> bool {
-    let is_output = item.str_at("type").is_some_and(|kind| kind.ends_with("_output"));
-    is_output || item.str_at("role") == Some("user")
 }
 
 #[cfg(test)]

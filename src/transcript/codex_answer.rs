@@ -30,7 +30,7 @@ pub(super) struct CodexAnswer {
 impl CodexAnswer {
     /// Takes the context of a turn, which names its model.
     pub(super) fn turn(&mut self, context: &Value) {
-        if let Some(model) = context.get("model").and_then(Value::as_str) {
+        if let Some(model) = context.str_at("model") {
             self.model = Some(model.to_owned());
         }
     }
@@ -80,7 +80,7 @@ impl CodexAnswer {
         }
         for draft in &mut self.waiting {
             // An item has an id of its own.
-            let id = draft.payload.get("id").and_then(Value::as_str);
+            let id = draft.payload.str_at("id");
             let id = id.map(|id| AnswerId::Part(id.into()));
             draft.add_answer(ModelAnswer { id, ..answer::of(None, Some(&usage)) });
         }

@@ -63,7 +63,7 @@ impl super::Decoder for CopilotReader {
             Value::Object(event) => event,
             other => return sink.unknown(line, format!("{} is no event", other.kind()), other),
         };
-        let Some(kind) = event.get("type").and_then(Value::as_str).map(str::to_owned) else {
+        let Some(kind) = event.str_at("type").map(str::to_owned) else {
             return sink.unknown(line, "an event without a type", event.into());
         };
         let read: fn(&mut Object, &mut FrameDraft) = match kind.as_str() {
@@ -91,9 +91,7 @@ impl super::Decoder for CopilotReader {
         };
         let source = match kind.as_str() {
             // Skills and agents say by their name that the user does not speak.
-            "user.message"
-                if data.get("source").and_then(Value::as_str).is_some_and(|of| of != "user") =>
-            {
+            "user.message" if data.str_at("source").is_some_and(|of| of != "user") => {
                 Source::Environment
             }
             "user.message" => Source::User,
@@ -129,8 +127,8 @@ fn text(data: &mut Object, facet_type: FacetType, draft: &mut FrameDraft) {
 
 /// What the user typed; where it was rewritten, the model saw the rewritten text.
 fn user_message(data: &mut Object, draft: &mut FrameDraft) {
-    let typed = data.get("content").and_then(Value::as_str);
-    let sent = data.get("transformedContent").and_then(Value::as_str).map(str::to_owned);
+    let typed = data.str_at("content");
+    let sent = data.str_at("transformedContent").map(str::to_owned);
     match (typed, sent) {
         (Some(typed), Some(sent)) if typed != sent => {
             let mut origin = Object::new();

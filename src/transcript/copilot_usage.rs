@@ -41,17 +41,17 @@ impl CopilotUsage {
     /// Takes the data of `session.usage_record`: the usage of one call.
     pub(super) fn record(&mut self, data: &Value) {
         let Some(stated) = data.get("usage").and_then(Value::as_object) else { return };
-        let model = stated.get("model").and_then(Value::as_str);
+        let model = stated.str_at("model");
         let usage = of_model(model, stated);
         add(&mut self.reported, model, figures(&usage));
-        let id = stated.get("apiCallId").and_then(Value::as_str).unwrap_or_default();
+        let id = stated.str_at("apiCallId").unwrap_or_default();
         let id = if id.is_empty() { format!("#{}", self.waiting.len()) } else { id.to_owned() };
         self.waiting.insert(id, usage);
     }
 
     /// Takes the data of a message: what it states itself, or a record does.
     pub(super) fn message(&mut self, data: &Object) -> ModelAnswer {
-        let id = data.get("apiCallId").and_then(Value::as_str);
+        let id = data.str_at("apiCallId");
         let recorded = match id {
             Some(id) => self.waiting.shift_remove(id),
             None if self.waiting.len() == 1 => self.waiting.pop().map(|(_, usage)| usage),
@@ -61,7 +61,7 @@ impl CopilotUsage {
         if let (None, Some(output)) = (&recorded, output) {
             let mut figures = Figures::default();
             figures[OUTPUT] = output;
-            add(&mut self.reported, data.get("model").and_then(Value::as_str), figures);
+            add(&mut self.reported, data.str_at("model"), figures);
         }
         let stated = answer::of_usage(&data.clone().into());
         let recorded = recorded.map(|usage| answer::of_usage(&usage.into()));
@@ -112,14 +112,14 @@ impl CopilotUsage {
         }
         self.started = started.or(self.started.take());
         for usage in &mut usages {
-            let model = usage.get("model").and_then(Value::as_str).map(str::to_owned);
+            let model = usage.str_at("model").map(str::to_owned);
             subtract(usage, reported.get_mut(&model).unwrap_or(&mut Figures::default()));
         }
         // What no model of these reported is of one of them.
         let mut others = sum(&mut reported.into_values());
         usages.iter_mut().for_each(|usage| subtract(usage, &mut others));
         for usage in &usages {
-            add(&mut self.earlier, usage.get("model").and_then(Value::as_str), figures(usage));
+            add(&mut self.earlier, usage.str_at("model"), figures(usage));
         }
         usages.retain(|usage| {
             let mut figures = usage.iter().filter(|(key, _)| *key != "model");

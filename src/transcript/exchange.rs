@@ -165,7 +165,7 @@ impl Asked {
             return Self::default();
         }
         Self {
-            previous: members.get(PREVIOUS).and_then(Value::as_str).map(Arc::from),
+            previous: members.str_at(PREVIOUS).map(Arc::from),
             conversation: kept_conversation(members.get(CONVERSATION)),
             is_warm_up: members.get(GENERATE) == Some(&Value::Bool(false)),
         }
@@ -331,7 +331,7 @@ impl Exchange {
                 request.shift_remove(key);
             });
         }
-        let model = request.get("model").and_then(Value::as_str).and_then(model_named);
+        let model = request.str_at("model").and_then(model_named);
         let response = output.map(|output| {
             let mut response = Object::new();
             response.put("output", output);

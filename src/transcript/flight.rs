@@ -4,8 +4,8 @@ use std::{collections::VecDeque, path::Path, sync::mpsc::sync_channel, thread};
 
 use super::{
     Api, BodyText, Decoder, Exchange, TranscriptFormat, Usage, body::Payload,
-    exchange::model_named, interaction::Interaction, otlp::rfc3339, read_exchange,
-    request_body::ReadBodies, sink::Sink, wire::WireReader,
+    exchange::model_named, interaction::Interaction, read_exchange, request_body::ReadBodies,
+    sink::Sink, times::rfc3339, wire::WireReader,
 };
 use crate::{
     Result,

@@ -153,7 +153,7 @@ impl GeminiReader {
 
     /// The user went back before a message: it and what follows leave the context.
     fn rewind(&mut self, record: Object, line: u64, sink: &mut Sink) {
-        let wanted = record.get(REWIND).and_then(Value::as_str);
+        let wanted = record.str_at(REWIND);
         let Some(at) = self.ids().iter().rposition(|id| id.is_some() && *id == wanted) else {
             sink.note(line, "goes back to a message that the context does not hold");
             return sink.skip(REWIND);
@@ -306,7 +306,7 @@ const REPEATED: &str = "repeated result";
 const SNAPSHOT: &str = "<state_snapshot>";
 
 fn draft_of(record: Object, line: u64) -> FrameDraft {
-    let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+    let timestamp = record.str_at("timestamp").map(str::to_owned);
     FrameDraft::of_record(line, timestamp, record)
 }
 

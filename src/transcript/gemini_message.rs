@@ -18,7 +18,7 @@ const NOTICES: [&str; 3] = ["info", "warning", "error"];
 
 /// Whether the program said it to the user alone: it is in no context.
 pub(super) fn is_notice(message: &Object) -> bool {
-    let kind = message.get("type").and_then(Value::as_str);
+    let kind = message.str_at("type");
     kind.is_some_and(|kind| NOTICES.contains(&kind))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn give(
     compacted: Option<CompactionRecord>,
     sink: &mut Sink,
 ) {
-    let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = message.str_at("type").unwrap_or_default();
     let (source, text_type) = match kind {
         "user" => (Source::User, FacetType::EVENT),
         "gemini" => (Source::Agent, FacetType::SPEECH),
@@ -204,7 +204,7 @@ fn call(value: Value, calls: &mut Vec<Facet>, results: &mut Vec<Facet>) {
     let (id, name) = (take::text(&mut call, "id"), take::text(&mut call, "name"));
     let (id, name) = (id.as_deref(), name.as_deref());
     let arguments = Arguments::from(call.shift_remove("args"));
-    let stated = CallOutcome::of_status(call.get("status").and_then(Value::as_str));
+    let stated = CallOutcome::of_status(call.str_at("status"));
     let result = call.shift_remove("result");
     calls.push(with_origin(parts::call(id, name.unwrap_or_default(), arguments), call.into()));
     match result {

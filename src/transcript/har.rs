@@ -3,7 +3,7 @@
 
 use super::{Api, api, body::Payload, interaction::Interaction, sink::Sink, wire::WireReader};
 #[cfg(feature = "record")]
-use super::{bytes, interaction::milliseconds, otlp::rfc3339};
+use super::{bytes, interaction::milliseconds, times::rfc3339};
 use crate::json::{ObjectExt, Value};
 
 /// The members in which exporters keep the messages of a WebSocket.

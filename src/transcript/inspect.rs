@@ -116,7 +116,7 @@ impl Answers {
 
     /// What the event of a message of the model says.
     fn event_of(&mut self, message: &Object) -> ModelAnswer {
-        let text = |key: &str| message.get(key).and_then(Value::as_str);
+        let text = |key: &str| message.str_at(key);
         if text("role") != Some("assistant") {
             return ModelAnswer::default();
         }
@@ -142,7 +142,7 @@ impl Attachments {
         match value {
             Value::String(text) => {
                 let Some(hash) = text.strip_prefix("attachment://") else { return };
-                let Some(found) = self.texts.get(hash).and_then(Value::as_str) else { return };
+                let Some(found) = self.texts.str_at(hash) else { return };
                 if let Some(left) = self.budget.checked_sub(found.len()) {
                     self.budget = left;
                     found.clone_into(text);
@@ -157,7 +157,7 @@ impl Attachments {
 
 /// A message. A tool's message names its tool as `function`, and its failure as `error`.
 fn message(object: Object, line: u64) -> FrameDraft {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |key: &str| object.str_at(key).map(str::to_owned);
     let (name, error) = (text("function"), object.get("error"));
     let kind = error.and_then(|error| error.str_at("type"));
     let failed = error.is_some_and(|error| !error.is_null());

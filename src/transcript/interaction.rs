@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     Api, api,
     body::{self, Payload},
-    otlp::rfc3339,
+    times::rfc3339,
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -100,7 +100,7 @@ impl Interaction {
         }
         let Value::Object(mut call) = value else { return Err(value) };
         let response = call.shift_remove("response").unwrap_or_default();
-        let text = |key: &str| call.get(key).and_then(Value::as_str);
+        let text = |key: &str| call.str_at(key);
         let kind = text("call_type").unwrap_or_default();
         let api = match () {
             () if response.get("choices").is_some() => Api::Chat,
@@ -177,16 +177,12 @@ impl Interaction {
             _ => Object::new(),
         };
         let (mut request, mut response) = (take("request"), take("response"));
-        let uri = request.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_posted = is_post(request.get("method").and_then(Value::as_str));
+        let uri = request.str_at("url").unwrap_or_default().to_owned();
+        let is_posted = is_post(request.str_at("method"));
         // 0 stands for a response that never came.
         let status = response.get("status").and_then(Value::as_u64).filter(|status| *status > 0);
-        let failure = response
-            .get("_error")
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned);
-        let started = entry.get("startedDateTime").and_then(Value::as_str).map(str::to_owned);
+        let failure = response.str_at("_error").filter(|text| !text.is_empty()).map(str::to_owned);
+        let started = entry.str_at("startedDateTime").map(str::to_owned);
         let duration_ms = entry.get("time").and_then(|time| match time {
             Value::Number(number) => milliseconds(number.as_f64()),
             _ => None,

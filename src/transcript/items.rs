@@ -78,8 +78,8 @@ pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value
     let Value::Object(mut object) = item else {
         return Err((format!("{} is no item", item.kind()), item));
     };
-    let has_role = object.get("role").and_then(Value::as_str).is_some();
-    let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let has_role = object.str_at("role").is_some();
+    let kind = object.str_at("type").unwrap_or_default().to_owned();
     let mut draft = match kind.as_str() {
         "message" | "" if has_role => return Ok(chat::message(object, line)),
         "message" => return Err(("a message without a role".to_owned(), object.into())),
@@ -94,7 +94,7 @@ pub(super) fn draft(item: Value, line: u64) -> Result<FrameDraft, (String, Value
                 &FacetType::EVENT,
                 &mut draft,
             );
-            let author = object.get("author").and_then(Value::as_str);
+            let author = object.str_at("author");
             for facet in &mut draft.facets {
                 facet.agent_name = author.map(str::to_owned);
             }
@@ -167,7 +167,7 @@ fn call(item: &mut Object, kind: &str) -> Vec<Facet> {
         origin.put("idFrom", "id");
         Some(id)
     });
-    let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
+    let name = item.str_at("name").map(str::to_owned);
     if name.is_some() {
         item.shift_remove("name");
     }
@@ -209,7 +209,7 @@ fn outcome(
     if field != "output" {
         origin.put("field", field);
     }
-    let text = |key: &str| rest.get(key).and_then(Value::as_str);
+    let text = |key: &str| rest.str_at(key);
     let failed = field == "error" || text("status") == Some("failed") || text("error").is_some();
     let mut stated = CallOutcome::failed_if(failed);
     let mut facet = parts::result(id, name, "", stated);
@@ -248,7 +248,7 @@ fn outcome(
 
 /// A generated image is base64 in `result`.
 fn generated_image(id: Option<&str>, name: &str, data: Option<Value>, item: &Object) -> Facet {
-    let format = item.get("output_format").and_then(Value::as_str).unwrap_or("png");
+    let format = item.str_at("output_format").unwrap_or("png");
     let media_type = format!("image/{format}");
     let mut block = Object::new();
     block.put_some("result", data);

@@ -103,7 +103,7 @@ impl KimiReader {
         bytes: usize,
         sink: &mut Sink,
     ) -> &mut Step {
-        let id = event.get("stepUuid").and_then(Value::as_str);
+        let id = event.str_at("stepUuid");
         let is_other = |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
         if self.open.as_ref().is_some_and(is_other) {
             self.close(sink);
@@ -135,7 +135,7 @@ impl KimiReader {
         let mut event = std::mem::take(event);
         let time = time_of(&record);
         let bytes = joining::size_of_members(&event);
-        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
+        match event.str_at("type").unwrap_or_default() {
             "content.part" => {
                 let value = event.shift_remove("part").unwrap_or_default();
                 let facets = part(value, &FacetType::SPEECH);
@@ -168,7 +168,7 @@ impl KimiReader {
             kind @ ("step.begin" | "step.end") => {
                 sink.skip(kind);
                 let begins = kind == "step.begin";
-                let id = event.get("uuid").and_then(Value::as_str);
+                let id = event.str_at("uuid");
                 let is_other =
                     |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
                 if begins {
@@ -207,7 +207,7 @@ impl KimiReader {
                     draft.source = Source::Environment;
                 }
                 self.context.push(sink.next_frame(), entry);
-                let id = draft.payload.get("id").and_then(Value::as_str).map(str::to_owned);
+                let id = draft.payload.str_at("id").map(str::to_owned);
                 (draft.timestamp, draft.uuid) = (time, id);
                 sink.push(draft);
             }
@@ -221,7 +221,7 @@ impl KimiReader {
     /// Takes what a record reports of an answer: of the open step, or of the one that begins next.
     /// Sums of the session repeat what the records before it said.
     fn usage(&mut self, record: &Object, sink: &mut Sink) {
-        let is_sum = record.get("usageScope").and_then(Value::as_str) == Some("session");
+        let is_sum = record.str_at("usageScope") == Some("session");
         if is_sum || record.get("usage").is_none_or(|usage| usage.as_object().is_none()) {
             return sink.skip("usage.record");
         }
@@ -311,7 +311,7 @@ impl super::Decoder for KimiReader {
             Value::Object(record) => record,
             other => return sink.unknown(line, format!("{} is no record", other.kind()), other),
         };
-        let kind = record.get("type").and_then(Value::as_str);
+        let kind = record.str_at("type");
         if kind != Some("usage.record") && self.open.as_ref().is_some_and(|step| step.is_ended) {
             self.close(sink);
         }
@@ -375,7 +375,7 @@ fn part(value: Value, text_type: &FacetType) -> Vec<Facet> {
     let Value::Object(mut object) = value else {
         return vec![chat::content_part(value, text_type)];
     };
-    let facet = match object.get("type").and_then(Value::as_str) {
+    let facet = match object.str_at("type") {
         Some("think") => match take::text(&mut object, "think") {
             Some(text) => with_origin(parts::thought(text), object.into()),
             None => parts::opaque("reasoning", object.into()),

@@ -50,7 +50,7 @@ impl Entry {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let origin = message.get("origin");
         let origin_kind = origin.and_then(|origin| origin.str_at("kind"));
-        let is_user = message.get("role").and_then(Value::as_str) == Some("user");
+        let is_user = message.str_at("role") == Some("user");
         let is_typed = || {
             let trigger = origin.and_then(|origin| origin.str_at("trigger"));
             trigger == Some("user-slash")

@@ -36,7 +36,7 @@ impl super::Decoder for MiniSweAgentReader {
 fn message(object: Object, line: u64) -> FrameDraft {
     let has_own = ["reasoning", "reasoning_content"]
         .iter()
-        .any(|key| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty()));
+        .any(|key| object.str_at(key).is_some_and(|text| !text.is_empty()));
     let reasoning = (!has_own).then(|| reasoning(&object)).flatten();
     let mut draft = chat::message(object, line);
     if let Some(text) = reasoning {

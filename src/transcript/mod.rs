@@ -33,6 +33,7 @@ mod claude_web;
 mod cline;
 mod codex;
 mod codex_answer;
+mod codex_fork;
 mod codex_turns;
 mod context_edit;
 mod copilot;
@@ -43,7 +44,6 @@ mod exchange;
 #[cfg(feature = "record")]
 mod flight;
 mod folder;
-mod forks;
 mod format;
 mod frames;
 mod gemini;
@@ -94,6 +94,7 @@ mod tau_bench;
 #[cfg(test)]
 mod testing;
 mod threads;
+mod times;
 mod toolbench;
 mod wire;
 #[cfg(feature = "record")]

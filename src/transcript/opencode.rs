@@ -57,7 +57,7 @@ impl super::Decoder for OpenCodeReader {
 
 /// A message of the user, or an answer, and the results of its calls after it.
 fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
-    let is_answer = info.get("role").and_then(Value::as_str) == Some("assistant");
+    let is_answer = info.str_at("role") == Some("assistant");
     let source = if is_answer { Source::Agent } else { Source::User };
     // The answer that holds a summary takes the place of all before it.
     let is_summary = is_answer && info.get("summary").and_then(Value::as_bool) == Some(true);
@@ -145,7 +145,7 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
     let (id, name) = (id.as_deref(), name.as_deref().unwrap_or_default());
     let mut state = take::object(&mut part, "state").unwrap_or_default();
     let arguments = Arguments::from(state.shift_remove("input"));
-    let stated = CallOutcome::of_status(state.get("status").and_then(Value::as_str));
+    let stated = CallOutcome::of_status(state.str_at("status"));
     let key = if stated.is_failure() { "error" } else { "output" };
     let said = take::text(&mut state, key);
     let files = take::list(&mut state, "attachments").unwrap_or_default();

@@ -113,16 +113,16 @@ impl History {
     }
 
     fn is_call(&self, event: &Object) -> bool {
-        let is_agent = event.get("source").and_then(Value::as_str) == Some("agent");
+        let is_agent = event.str_at("source") == Some("agent");
         let id = event.get("id").and_then(Value::as_u64);
         is_agent && (has_metadata(Some(event)) || id.is_some_and(|id| self.calls.contains(&id)))
     }
 
     fn action(&mut self, mut event: Object, line: u64, sink: &mut Sink) {
-        let Some(action) = event.get("action").and_then(Value::as_str).map(str::to_owned) else {
+        let Some(action) = event.str_at("action").map(str::to_owned) else {
             return sink.unknown(line, "an action without a name", event.into());
         };
-        let is_environment = event.get("source").and_then(Value::as_str) == Some("environment");
+        let is_environment = event.str_at("source") == Some("environment");
         let is_state = matches!(action.as_str(), "change_agent_state" | "recall" | "null");
         if is_state || is_environment && !is_message(&action) {
             return sink.skip(&action);
@@ -195,7 +195,7 @@ impl History {
     /// A frame for the event, with the reasoning of its response where that is the first to tell
     /// it; and whether the event repeats a response.
     fn draft(&mut self, event: &mut Object, line: u64) -> (FrameDraft, bool) {
-        let source = match event.get("source").and_then(Value::as_str) {
+        let source = match event.str_at("source") {
             Some("agent") => Source::Agent,
             Some("environment") | None => Source::Environment,
             Some(other) => Source::from(other),

@@ -7,11 +7,10 @@ use super::{
     branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft, Replaced},
-    forks,
     parts::{self, with_origin},
     recent::Recent,
     sink::Sink,
-    take,
+    take, times,
 };
 use crate::{
     id::FacetType,
@@ -58,14 +57,14 @@ impl PiReader {
     /// Remembers where an entry stands.
     fn note(&mut self, record: &Object, line: u64, sink: &mut Sink) {
         self.lines.insert(&format!("#{}", self.entries), line);
-        if let Some(id) = record.get("id").and_then(Value::as_str) {
+        if let Some(id) = record.str_at("id") {
             self.lines.insert(id, line);
         }
         self.entries += 1;
-        if record.get("type").and_then(Value::as_str) == Some("session") {
+        if record.str_at("type") == Some("session") {
             return;
         }
-        let id = record.get("id").and_then(Value::as_str);
+        let id = record.str_at("id");
         let parent = match record.get("parentId") {
             Some(Value::Null) => Parent::Root,
             parent => Parent::from(parent.and_then(Value::as_str)),
@@ -119,21 +118,21 @@ impl PiReader {
             None | Some(Value::Null) => Vec::new(),
             Some(other) => vec![parts::opaque("replacement", other)],
         };
-        let target = record.get("targetId").and_then(Value::as_str);
+        let target = record.str_at("targetId");
         let session = self.name.as_deref().unwrap_or("1");
         let at = target.and_then(|id| self.lines.get(id));
         let Some(frame) = at.and_then(|at| sink.frame_at(session, at)) else {
             sink.note(line, "edits a message that the session does not hold");
             return None;
         };
-        let timestamp = record.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        let timestamp = record.str_at("timestamp").map(str::to_owned);
         let edits = vec![(frame, facets)];
         Some(FrameDraft { edits, ..FrameDraft::of_record(line, timestamp, record) })
     }
 
     /// What the request for a summary used, unless a fork copied it: it is in no message.
     fn usage_of_summary(&self, record: &Object) -> Option<ModelAnswer> {
-        let written = record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
+        let written = times::of_record(record);
         let forked_at = self.forked_from.as_ref().and(self.forked_at);
         let is_copy = written.zip(forked_at).is_some_and(|(written, at)| written < at);
         let usage = record.get("usage").filter(|_| !is_copy)?;
@@ -147,7 +146,7 @@ impl PiReader {
         else {
             return;
         };
-        let of_entry = record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
+        let of_entry = times::of_record(record);
         let of_message = draft.payload.get("timestamp").and_then(Value::as_u64);
         let written = of_entry.or_else(|| i64::try_from(of_message?).ok());
         match written.zip(self.forked_at) {
@@ -167,7 +166,7 @@ impl PiReader {
     /// What a compaction says of the entries before it: older versions name the first that was
     /// kept by its index, newer ones by its id.
     fn compacted(&self, record: &Object) -> CompactionRecord {
-        let by_id = record.get("firstKeptEntryId").and_then(Value::as_str);
+        let by_id = record.str_at("firstKeptEntryId");
         let by_index = record.get("firstKeptEntryIndex").and_then(Value::as_u64);
         let kept_from = match (by_id, by_index) {
             (Some(id), _) => self.lines.get(id),
@@ -185,16 +184,15 @@ impl super::Decoder for PiReader {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
         self.note(&record, line, sink);
-        let kind = record.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = record.str_at("type").unwrap_or_default().to_owned();
         let draft = match kind.as_str() {
             "session" => {
                 if !std::mem::replace(&mut self.has_session, true) {
-                    let name = record.get("id").and_then(Value::as_str).unwrap_or("1");
+                    let name = record.str_at("id").unwrap_or("1");
                     self.name = Some(name.to_owned());
                     sink.session(name);
                     self.forked_from = parent_of(&record);
-                    self.forked_at =
-                        record.get("timestamp").and_then(Value::as_str).and_then(forks::moment);
+                    self.forked_at = times::of_record(&record);
                 }
                 return sink.skip("session");
             }
@@ -283,11 +281,11 @@ fn described(mut draft: FrameDraft, mut record: Object) -> FrameDraft {
 /// Whether a message is a system prompt in text, or in sections.
 fn is_system(message: &Object) -> bool {
     let is_text = || message.get("content").is_none_or(|content| content.as_array().is_none());
-    message.get("role").and_then(Value::as_str) == Some("system") && is_text()
+    message.str_at("role") == Some("system") && is_text()
 }
 
 fn message(mut message: Object, line: u64) -> FrameDraft {
-    match message.get("role").and_then(Value::as_str) {
+    match message.str_at("role") {
         Some("toolResult") => result(message, line),
         Some("bashExecution") => bash(message, line),
         Some("custom" | "hookMessage") => {
@@ -337,7 +335,7 @@ fn result(mut message: Object, line: u64) -> FrameDraft {
 /// words. Where in the text the output stands is in the facet's origin.
 fn bash(mut message: Object, line: u64) -> FrameDraft {
     let mut draft = FrameDraft::message(Source::Environment, line);
-    let command = message.get("command").and_then(Value::as_str).unwrap_or_default();
+    let command = message.str_at("command").unwrap_or_default();
     let mut text = format!("Ran `{command}`\n");
     let output = take::text(&mut message, "output").unwrap_or_default();
     let mut origin = Object::new();
@@ -361,9 +359,7 @@ fn bash(mut message: Object, line: u64) -> FrameDraft {
         text.push_str("\n\nCommand exited with code ");
         text.push_str(&code);
     }
-    if let (true, Some(path)) =
-        (flag("truncated"), message.get("fullOutputPath").and_then(Value::as_str))
-    {
+    if let (true, Some(path)) = (flag("truncated"), message.str_at("fullOutputPath")) {
         text.push_str("\n\n[Output truncated. Full output: ");
         text.push_str(path);
         text.push(']');

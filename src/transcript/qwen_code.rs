@@ -37,7 +37,7 @@ impl QwenCodeReader {
     /// What a record that is no message changes: from a compression on, other messages stand in the
     /// place of those before it.
     fn system(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
-        let subtype = record.get("subtype").and_then(Value::as_str).unwrap_or_default();
+        let subtype = record.str_at("subtype").unwrap_or_default();
         let skipped = format!("system/{subtype}");
         let is_compression = subtype == "chat_compression";
         let contents = match record.get_mut("systemPayload") {
@@ -72,7 +72,7 @@ impl QwenCodeReader {
 
 /// A message of Gemini's API: `{role, parts}`.
 fn message(mut message: Object, line: u64) -> FrameDraft {
-    let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+    let role = message.str_at("role").unwrap_or("user");
     let (source, text_type) = chat::source_of_role(role);
     let mut draft = FrameDraft::message(source, line);
     content(message.shift_remove("parts"), &text_type, &mut draft);
@@ -105,7 +105,7 @@ impl super::Decoder for QwenCodeReader {
         let Value::Object(mut record) = value else {
             return sink.unknown(line, format!("{} is no record", value.kind()), value);
         };
-        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let text = |key: &str| record.str_at(key);
         let name = self.name.get_or_insert_with(|| text("sessionId").unwrap_or("1").to_owned());
         if let Some(agent) = text("agentId") {
             sink.session(&format!("{name}/{agent}"));
@@ -125,7 +125,7 @@ impl super::Decoder for QwenCodeReader {
             "user" | "assistant" | "tool_result" => match take::object(&mut record, "message") {
                 Some(of) => {
                     let mut draft = message(of, line);
-                    let provenance = record.get("provenance").and_then(Value::as_str);
+                    let provenance = record.str_at("provenance");
                     let is_users = provenance.is_none_or(|by| by == "real_user");
                     if draft.source == Source::User && !is_users {
                         draft.source = Source::Environment;

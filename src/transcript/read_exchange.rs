@@ -158,7 +158,7 @@ pub(super) fn read(
     let asked = Asked::of_members(api, &request);
     let stated = response.as_ref().filter(|_| api == Api::Responses);
     let stated = stated.and_then(|response| kept_conversation(response.get(CONVERSATION)));
-    let model = request.get("model").and_then(Value::as_str).map(str::to_owned);
+    let model = request.str_at("model").map(str::to_owned);
     let model = model.or_else(|| {
         if let Some(model) = api::hosted_model(&interaction.uri) {
             return Some(model.replace("%3A", ":"));

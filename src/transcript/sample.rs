@@ -83,7 +83,7 @@ fn facet(out: &mut String, facet: &Facet, depth: usize) {
             write!(out, " {arguments:?}").unwrap();
         }
     } else if facet.facet_type == FacetType::UNKNOWN {
-        let reason = facet.attributes.get("reason").and_then(Value::as_str).unwrap_or_default();
+        let reason = facet.attributes.str_at("reason").unwrap_or_default();
         let state = || facet.state.clone().unwrap_or_default().to_string();
         let text = record_of(facet).unwrap_or_else(state);
         write!(out, "unknown ({reason}) {text}").unwrap();

@@ -30,7 +30,7 @@ pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
             None => Err(block),
         },
         "file" | "media" => {
-            let text = |key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
+            let text = |key: &str| block.str_at(key).map(str::to_owned);
             let media_type = text("mediaType").or_else(|| text("mimeType"));
             match media_type.filter(|kind| kind.starts_with("image/")) {
                 Some(kind) => {
@@ -52,7 +52,7 @@ pub(super) fn of_ui(list: Vec<Value>, text_type: &FacetType) -> Vec<Facet> {
             facets.push(chat::content_part(part, text_type));
             continue;
         };
-        let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = object.str_at("type").unwrap_or_default().to_owned();
         match (kind.as_str(), object.shift_remove("toolInvocation")) {
             // A mark between two steps says nothing.
             ("step-start", None) if object.len() == 1 => {}
@@ -80,7 +80,7 @@ fn is_call(kind: &str) -> bool {
 /// A call with what came of it, where that is there.
 fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
     let error = take::text(&mut block, "errorText");
-    let state = block.get("state").and_then(Value::as_str).unwrap_or_default();
+    let state = block.str_at("state").unwrap_or_default();
     let stated = CallOutcome::of_status(state.strip_prefix("output-"))
         .max(CallOutcome::failed_if(error.is_some()));
     // The model is told why it may not.
@@ -112,7 +112,7 @@ fn result(mut block: Object, output: Option<Value>, stated: CallOutcome) -> Face
     let mut shown = output.unwrap_or_default();
     // The SDK says what an output is; goose's is what a server of the Model Context Protocol gave.
     if let Value::Object(output) = &mut shown {
-        let kind = output.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = output.str_at("type").unwrap_or_default();
         let of_kind = kind.split_once("error-").map_or(kind, |_| "error");
         let stated = CallOutcome::of_status(Some(of_kind));
         let stated = stated.max(CallOutcome::of_error_mark(output.get("isError")));
@@ -163,7 +163,7 @@ fn goose_result(mut block: Object) -> Result<Facet, Object> {
     if let Some(id) = block.shift_remove("id") {
         block.put("toolCallId", id);
     }
-    let stated = CallOutcome::of_status(outer.get("status").and_then(Value::as_str));
+    let stated = CallOutcome::of_status(outer.str_at("status"));
     let output = outer.shift_remove("value").or_else(|| outer.shift_remove("error"));
     block.put_unknown(&outer);
     Ok(result(block, output, stated))

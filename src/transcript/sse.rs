@@ -177,7 +177,7 @@ pub(super) fn anthropic_message(stream: &str) -> Option<StreamedResponse> {
     let mut blocks: Vec<Block> = Vec::new();
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
-        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = event.str_at("type").unwrap_or_default().to_owned();
         let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         let mut part = |key: &str| match event.shift_remove(key) {
             Some(Value::Object(part)) => Some(part),
@@ -228,7 +228,7 @@ struct Block {
 
 impl Block {
     fn add(&mut self, mut delta: Object) {
-        let kind = delta.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = delta.str_at("type").unwrap_or_default().to_owned();
         if kind == "input_json_delta" {
             self.input.push_str(&take::text(&mut delta, "partial_json").unwrap_or_default());
         } else if let Some(citation) = delta.shift_remove("citation") {
@@ -260,7 +260,7 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     let mut begun: Option<Value> = None;
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
-        match event.get("type").and_then(Value::as_str) {
+        match event.str_at("type") {
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 last = event.shift_remove("response");
             }

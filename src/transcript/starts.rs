@@ -3,10 +3,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use indexmap::IndexMap;
 
 use super::draft::FrameDraft;
-use crate::{
-    json::{Object, Value},
-    veil::Facet,
-};
+use crate::{json::Object, veil::Facet};
 
 /// How many subagents, calls and prompts are remembered, each; the oldest are forgotten first.
 const REMEMBERED: usize = 4_096;
@@ -33,7 +30,7 @@ pub(super) struct Starts {
 impl Starts {
     /// Takes what a record says of subagents: the result of a call, or its progress.
     pub(super) fn note(&mut self, record: &Object, session: &str) {
-        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let text = |key: &str| record.str_at(key);
         let of_progress = || {
             let agent = record.get("data").and_then(|data| data.str_at("agentId"))?;
             Some((agent, text("parentToolUseID")?))
@@ -78,7 +75,7 @@ impl Starts {
             return None;
         }
         put(&mut self.told, session.to_owned(), ());
-        let text = |key: &str| record.get(key).and_then(Value::as_str);
+        let text = |key: &str| record.str_at(key);
         let by_agent = text("agentId").and_then(|agent| self.by_agent.get(agent));
         let by_prompt = || {
             let [facet] = draft.facets.as_slice() else { return None };

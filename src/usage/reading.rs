@@ -114,8 +114,7 @@ impl Reading<'_> {
     /// Where the request was compacted first: each run by itself, and their sums.
     fn iterations(&mut self) {
         let listed = self.from.get("iterations").and_then(Value::as_array).into_iter().flatten();
-        let of_type =
-            |of: &&Value, kind: &str| of.get("type").and_then(Value::as_str) == Some(kind);
+        let of_type = |of: &&Value, kind: &str| of.str_at("type") == Some(kind);
         let read = |from: &Value| {
             let mut read = Reading { from, usage: Usage::default() };
             read.messages();

@@ -48,7 +48,7 @@ impl Imported {
             _ => None,
         };
         let (role, kind) = (take("role"), take("type"));
-        let form = members.get("form").and_then(Value::as_str).and_then(ContentForm::from_name);
+        let form = members.str_at("form").and_then(ContentForm::from_name);
         if form.is_some() {
             members.shift_remove("form");
         }

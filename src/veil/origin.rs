@@ -68,7 +68,7 @@ impl Frame {
 impl<'f> Origin<'f> {
     /// What a part says, and of what it does not say, what the frame does.
     fn of_part(part: &'f Object, whole: Self) -> Self {
-        let text = |key: &str| part.get(key).and_then(Value::as_str);
+        let text = |key: &str| part.str_at(key);
         Self {
             line: part.get("line").and_then(Value::as_u64).or(whole.line),
             uuid: text("uuid").or(whole.uuid),

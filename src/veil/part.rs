@@ -360,7 +360,7 @@ impl PartSource {
             Some(text)
         };
         let (field, id_from) = (take("field"), take("idFrom"));
-        let form = origin.get("form").and_then(Value::as_str).and_then(ContentForm::from_name);
+        let form = origin.str_at("form").and_then(ContentForm::from_name);
         if form.is_some() {
             origin.shift_remove("form");
         }

@@ -91,6 +91,11 @@ impl Object {
         self.get_full(key).map(|(_, _, value)| value)
     }
 
+    /// The string member `key`, in O(1).
+    pub fn str_at(&self, key: &str) -> Option<&str> {
+        self.get(key)?.as_str()
+    }
+
     /// The member `key` with its index and its key, in O(1).
     pub fn get_full(&self, key: &str) -> Option<(usize, &String, &Value)> {
         let place = self.place(key)?;

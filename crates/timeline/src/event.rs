@@ -45,12 +45,12 @@ impl Event {
 
     /// Its id; empty where it has none.
     pub fn event_id(&self) -> &str {
-        self.0.get("eventId").and_then(Value::as_str).unwrap_or_default()
+        self.0.str_at("eventId").unwrap_or_default()
     }
 
     /// Its type; empty where it has none.
     pub fn event_type(&self) -> &str {
-        self.0.get("type").and_then(Value::as_str).unwrap_or_default()
+        self.0.str_at("type").unwrap_or_default()
     }
 
     /// A member of its `data`.

@@ -245,7 +245,7 @@ impl StateSnapshot {
     /// Compares the checksums. That of the whole covers the parts; where it is wrong, these tell
     /// what is.
     pub(super) fn check(&self, checksums: &Object) -> Result<()> {
-        let combined = checksums.get("combined").and_then(Value::as_str);
+        let combined = checksums.str_at("combined");
         if combined.is_some_and(|expected| self.state.checksum() == expected) {
             return Ok(());
         }

@@ -1,16 +1,11 @@
 //! A span as a request to a model and what came back.
 
-use super::{
-    any_value::{rfc3339, structured},
-    message::SpanMessage,
-    older,
-    span::SpanRecord,
-    vercel,
-};
+use super::{any_value::structured, message::SpanMessage, older, span::SpanRecord, vercel};
 use crate::{
     json::{MAX_DEPTH, Object, ObjectExt, Value, object},
     transcript::{
         Api, Exchange, Usage, body::Payload, exchange::model_named, interaction::Interaction,
+        times::rfc3339,
     },
 };
 

@@ -288,7 +288,7 @@ impl Part {
             }
             other => return Self { kind: PartKind::Whole(other), more: Object::new() },
         };
-        let kind = more.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = more.str_at("type").unwrap_or_default().to_owned();
         let found = PartKind::taken_from(&kind, &mut more);
         let Some(found) = found else {
             return Self { kind: PartKind::Whole(more.into()), more: Object::new() };

@@ -16,8 +16,6 @@ mod span;
 mod twice;
 mod vercel;
 
-pub(super) use self::any_value::rfc3339;
-
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;

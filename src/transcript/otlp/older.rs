@@ -59,7 +59,7 @@ fn content(content: Value) -> Object {
 }
 
 fn with_role(mut message: Object, role: &str) -> Object {
-    if message.get("role").and_then(Value::as_str).is_none() {
+    if message.str_at("role").is_none() {
         message.put("role", role);
     }
     message

@@ -68,7 +68,7 @@ const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
 fn key_of(object: &Object) -> Option<SpanKey> {
     let id = |key: &str| {
-        let id = object.get(key).and_then(Value::as_str)?;
+        let id = object.str_at(key)?;
         let is_known = id.bytes().any(|byte| byte != b'0');
         is_known.then(|| id.to_ascii_lowercase().into_boxed_str())
     };
@@ -77,7 +77,7 @@ fn key_of(object: &Object) -> Option<SpanKey> {
 
 /// The ids of a span, and that of the one around it.
 pub(super) fn parent_of(span: &Object) -> Option<(SpanKey, Box<str>)> {
-    let parent = span.get("parentSpanId").and_then(Value::as_str)?;
+    let parent = span.str_at("parentSpanId")?;
     let is_known = parent.bytes().any(|byte| byte != b'0');
     is_known.then(|| Some((key_of(span)?, parent.to_ascii_lowercase().into_boxed_str())))?
 }
@@ -206,7 +206,7 @@ impl Event {
     fn of(event: Value) -> Option<Self> {
         let Value::Object(mut event) = event else { return None };
         let attributes = attributes(event.shift_remove("attributes"));
-        let name = event.get("name").and_then(Value::as_str)?.to_owned();
+        let name = event.str_at("name")?.to_owned();
         Some(Self { name, attributes, body: Value::Null })
     }
 }

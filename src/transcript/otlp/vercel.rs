@@ -22,7 +22,7 @@ pub(super) fn input(attributes: &Object) -> Vec<SpanMessage> {
 
 /// The message of the response, where it holds anything.
 pub(super) fn output(attributes: &Object) -> Vec<SpanMessage> {
-    let text = |key: &str| attributes.get(key).and_then(Value::as_str);
+    let text = |key: &str| attributes.str_at(key);
     let mut parts: Vec<Value> = Vec::new();
     let mut add = |kind: &str, key: &str| {
         let text = text(key).filter(|text| !text.is_empty());
@@ -76,7 +76,7 @@ fn said(role: &str, parts: Vec<Value>) -> Option<SpanMessage> {
 /// is not known stays as it is.
 fn part(part: Value, kind: Option<&str>) -> Value {
     let Value::Object(mut part) = part else { return part };
-    let kind = part.get("type").and_then(Value::as_str).or(kind).unwrap_or_default().to_owned();
+    let kind = part.str_at("type").or(kind).unwrap_or_default().to_owned();
     let kind = if part.contains_key("toolCallType") { "tool-call" } else { kind.as_str() };
     let mut take = |keys: &[&str]| keys.iter().find_map(|key| part.shift_remove(key));
     match kind {

@@ -10,9 +10,8 @@ use afterimage::{
 
 /// Whether a frame is that of the record with this id, or of several records and one of them has it.
 pub(super) fn is_of(frame: &Frame, id: &str) -> bool {
-    let has_id = |value: &Value| {
-        ["uuid", "id"].into_iter().any(|key| value.get(key).and_then(Value::as_str) == Some(id))
-    };
+    let has_id =
+        |value: &Value| ["uuid", "id"].into_iter().any(|key| value.str_at(key) == Some(id));
     let member = |key: &str| frame.imported.as_ref()?.get(key);
     let parts = member("parts").and_then(Value::as_array).unwrap_or_default();
     frame.uuid.as_deref() == Some(id)

@@ -217,7 +217,7 @@ fn has_chatgpt_login() -> bool {
     let text = home().and_then(|home| fs::read(home.join("auth.json")).ok());
     let Some(auth) = text.and_then(|text| json::read(&text).ok()) else { return false };
     let is_there = |key: &str| auth.get(key).is_some_and(|value| *value != Value::Null);
-    match auth.get("auth_mode").and_then(Value::as_str) {
+    match auth.str_at("auth_mode") {
         Some(mode) => mode.eq_ignore_ascii_case("chatgpt"),
         None => is_there("tokens") && !is_there("OPENAI_API_KEY"),
     }

@@ -167,7 +167,7 @@ fn urls(provider: &Value) -> impl Iterator<Item = &str> {
 
 fn replace(of: &mut Value, bases: &[(String, String)]) {
     let Value::Object(object) = of else { return };
-    let url = object.get(BASE).and_then(Value::as_str);
+    let url = object.str_at(BASE);
     let found = url.and_then(|url| bases.iter().find(|(known, _)| known == url));
     if let Some((_, base)) = found {
         object.put(BASE, base.as_str());
