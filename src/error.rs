@@ -55,6 +55,8 @@ pub enum ErrorKind {
     OverBudget,
     /// An engine of a compression failed, took too long, or gave no answer that can be used.
     Engine,
+    /// A provider answered a request with an error.
+    Provider,
     /// An earlier write failed, so what the file holds is unknown until it is opened anew.
     Poisoned,
     /// A failure that no other kind describes; for errors that callers make.

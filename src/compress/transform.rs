@@ -110,11 +110,24 @@ pub struct Epoch {
     pub blocks: Vec<Arc<str>>,
 }
 
+impl Epoch {
+    /// Both as one: the first change, and all blocks.
+    pub(crate) fn and(self, then: Self) -> Self {
+        let blocks = self.blocks.into_iter().chain(then.blocks).collect();
+        Self { number: then.number, from: self.from.min(then.from), blocks }
+    }
+}
+
 impl CompressionTransform {
     /// A transform for one history.
     pub fn new(options: CompressionOptions) -> Self {
         let walk = Walk::new(options.keep_words);
         Self { options, walk, ..Self::default() }
+    }
+
+    /// From now on plans are made with other options.
+    pub(crate) fn set_options(&mut self, options: CompressionOptions) {
+        self.options = options;
     }
 
     /// The options.

@@ -65,7 +65,8 @@ impl Hud {
         self.seal(history, frame, context.tail().cloned(), now)
     }
 
-    fn seal(
+    /// As [`Hud::capture_answer`], where the tail of the context that was sent is known.
+    pub(crate) fn seal(
         &self,
         history: &mut History,
         frame: Frame,

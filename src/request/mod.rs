@@ -57,6 +57,6 @@ pub use recording::Recording;
 pub(crate) use reports::Reports;
 pub use reports::answering_model;
 pub use request::{Request, RequestTokens};
-pub(crate) use tools::RecordedTools;
+pub(crate) use tools::{RecordedTools, written as tools_written};
 
 pub use crate::transcript::{CopiedUsage, Exchange, ExchangeOutcome, Lack, Provenance};

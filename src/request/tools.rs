@@ -28,13 +28,31 @@ impl RecordedTools {
     }
 }
 
-/// A tool in the form of the API: transcripts have `{name, description, parameters}`.
-fn written(tool: &Value, api: Api) -> Value {
-    if api != Api::Chat || tool.get("type").is_some() || tool.get("parameters").is_none() {
-        return tool.clone();
-    }
+/// A tool in the form of an API. Transcripts and sessions have `{name, description, parameters}`; one of another form
+/// stays as it is.
+pub(crate) fn written(tool: &Value, api: Api) -> Value {
+    let is_own = tool.get("parameters").is_some() && tool.get("type").is_none();
+    let Some(members) = tool.as_object().filter(|_| is_own) else { return tool.clone() };
+    let mut members = members.clone();
     let mut outer = Object::new();
-    outer.put("type", "function");
-    outer.put("function", tool.clone());
+    match api {
+        Api::Chat => {
+            outer.put("type", "function");
+            outer.put("function", members);
+        }
+        Api::Responses => {
+            outer.put("type", "function");
+            outer.extend(members);
+            // Without it a schema has to be of the strict kind.
+            if !outer.contains_key("strict") {
+                outer.put("strict", false);
+            }
+        }
+        Api::Messages => {
+            let schema = members.shift_remove("parameters");
+            outer.extend(members);
+            outer.put_some("input_schema", schema);
+        }
+    }
     outer.into()
 }

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 use crate::{
     ErrorKind, Result,
     bill::{MediaCount, MediaItem},
-    compress::{CompressionJob, CompressionOptions, Engine, FailureLimit},
+    compress::{CompressionJob, CompressionOptions, Engine, Epoch, FailureLimit},
     export::{Export, ExportOptions, ExportedRequest, Form},
     hud::{Hud, ProviderFraming, RenderRequest, RenderedContext},
     id::{FrameSeq, Millis},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// After so many failures in a row an engine is asked more rarely.
-const FAILURES: u32 = 4;
+pub(super) const FAILURES: u32 = 4;
 
 /// Fits a whole session into a budget, as the request of a provider where one is asked for.
 ///
@@ -175,53 +175,36 @@ impl RequestFitter {
     ) -> Result<FittedRequest> {
         let engine = FailureLimit::new(engine, FAILURES);
         let mut window = ContextWindow::new(self.hud.clone(), self.budget, self.options.clone());
-        let mut request = RenderRequest { framing: self.framing, ..RenderRequest::default() };
+        let mut room = SetAside::new(self.framing, 0);
+        let request = &room.request;
         let sealed = self.hud.seal_all(history, now)?;
         // What the whole session renders to is let go before anything else takes room.
-        let before = self.hud.render(history, &request, now)?;
+        let before = self.hud.render(history, request, now)?;
         let (_, tokens_before) = self.request(history, &before)?;
         let media = media_of(history);
-        let media_before = self.media_in(&media, &before);
+        let media_before = media_in(&media, &before, self.model.as_deref());
         drop(before);
         watch(FittingStep::Measured(tokens_before));
         if let Some(range) = &self.range {
             window.compress_range(history, range.clone(), now)?;
         }
-        let room = self.budget.room();
-        let (fit, exported, tokens_after, media_after) = loop {
-            while let Some(mut job) = window.next_job(history, &request, now)? {
-                // What this loop made before was never sent.
-                job.sent = None;
-                watch(FittingStep::Asking(&job));
-                if let Err(error) = window.run(&job, history, &engine, now) {
-                    window.fail(&job, error.message(), now)?;
-                }
+        let fitted = fit_whole(&mut window, history, &mut room, &engine, now, &mut watch, {
+            |history, fitted| {
+                let (exported, tokens) = self.request(history, &fitted.context)?;
+                Ok(Measured {
+                    exported,
+                    tokens,
+                    media: media_in(&media, &fitted.context, self.model.as_deref()),
+                })
             }
-            match window.finish(history, &request, now) {
-                Ok(fitted) => {
-                    let (exported, tokens) = self.request(history, &fitted.context)?;
-                    // What was set aside is in the count of a context, and not of an export.
-                    let aside = request.framing.per_reply - self.framing.per_reply;
-                    let tokens = tokens - if exported.is_none() { aside.min(tokens) } else { 0 };
-                    let beside = self.media_in(&media, &fitted.context);
-                    let whole = tokens.saturating_add(beside.tokens);
-                    if whole <= room {
-                        break (Fit::Fits(Box::new(fitted)), exported, tokens, beside);
-                    }
-                    // Ids and names of tools are what this provider adds to the texts, and so are
-                    // the images that still stand in the context. Where frames go, so do theirs:
-                    // at most half of what is left is set aside at a time.
-                    let more = (whole - room).max(room / 100);
-                    let most = (room.saturating_sub(aside) / 2).max(1);
-                    let more = if beside.tokens > 0 { more.min(most) } else { more };
-                    request.framing.per_reply = request.framing.per_reply.saturating_add(more);
-                }
-                Err(error) if error.kind() == ErrorKind::OverBudget => {
-                    let breakdown = window.last_breakdown().cloned().unwrap_or_default();
-                    break (Fit::Unfit(Box::new(breakdown)), None, 0, MediaCount::default());
-                }
-                Err(error) => return Err(error),
+        });
+        let (fit, Measured { exported, tokens: tokens_after, media: media_after }) = match fitted {
+            Ok((fitted, measured)) => (Fit::Fits(Box::new(fitted)), measured),
+            Err(error) if error.kind() == ErrorKind::OverBudget => {
+                let breakdown = window.last_breakdown().cloned().unwrap_or_default();
+                (Fit::Unfit(Box::new(breakdown)), Measured::default())
             }
+            Err(error) => return Err(error),
         };
         Ok(FittedRequest {
             tokens_before,
@@ -233,18 +216,6 @@ impl RequestFitter {
             media_before,
             media_after,
         })
-    }
-
-    /// The media of the frames that a context holds as they are.
-    fn media_in(
-        &self,
-        media: &BTreeMap<FrameSeq, Vec<MediaItem>>,
-        context: &RenderedContext,
-    ) -> MediaCount {
-        let mut count = MediaCount::default();
-        let items = media.iter().filter(|(frame, _)| context.message_of(**frame).is_some());
-        items.flat_map(|(_, items)| items).for_each(|item| count.add(item, self.model.as_deref()));
-        count
     }
 
     /// The context as a request, and its tokens: every text in it, and what the provider adds.
@@ -263,6 +234,103 @@ impl RequestFitter {
         let tokens = exported.tokens(&**self.hud.counter(), self.framing);
         Ok((Some(exported), tokens))
     }
+}
+
+/// What is sent of a context.
+#[derive(Default)]
+pub(super) struct Measured {
+    /// The context as a request; none where the context is sent as it is.
+    pub(super) exported: Option<ExportedRequest>,
+    /// Its tokens: every text in it, and what the provider adds.
+    pub(super) tokens: u64,
+    /// The images, sounds and documents in it.
+    pub(super) media: MediaCount,
+}
+
+/// How contexts are rendered where more than their texts takes room.
+pub(super) struct SetAside {
+    /// What is set aside counts as framing.
+    request: RenderRequest,
+    /// The framing that is the provider's.
+    own: u64,
+}
+
+impl SetAside {
+    /// So many tokens set aside.
+    pub(super) fn new(framing: ProviderFraming, tokens: u64) -> Self {
+        let own = framing.per_reply;
+        let framing = ProviderFraming { per_reply: own.saturating_add(tokens), ..framing };
+        Self { request: RenderRequest { framing, ..RenderRequest::default() }, own }
+    }
+
+    /// The tokens that are set aside.
+    pub(super) fn tokens(&self) -> u64 {
+        self.request.framing.per_reply.saturating_sub(self.own)
+    }
+}
+
+/// The context of a window all of which fits, as it is sent: a request has ids and names of tools
+/// besides texts, and media take room too. What they take is set aside, for the next context too.
+pub(super) fn fit_whole(
+    window: &mut ContextWindow,
+    history: &mut History,
+    aside: &mut SetAside,
+    engine: &dyn Engine,
+    now: Millis,
+    watch: &mut dyn FnMut(FittingStep<'_>),
+    measure: impl Fn(&History, &FittedContext) -> Result<Measured>,
+) -> Result<(FittedContext, Measured)> {
+    let room = window.budget().room();
+    let mut epoch: Option<Epoch> = None;
+    let mut failures = Vec::new();
+    loop {
+        while let Some(mut job) = window.next_job(history, &aside.request, now)? {
+            // What this loop made before was never sent.
+            job.sent = None;
+            watch(FittingStep::Asking(&job));
+            if let Err(error) = window.run(&job, history, engine, now) {
+                window.fail(&job, error.message(), now)?;
+                failures.push(error);
+            }
+        }
+        let mut fitted = window.finish(history, &aside.request, now)?;
+        epoch = match (epoch, fitted.epoch.take()) {
+            (Some(first), Some(then)) => Some(first.and(then)),
+            (first, then) => first.or(then),
+        };
+        let measured = measure(history, &fitted)?;
+        // What was set aside is in the count of a context, and not of an export.
+        let tokens = match measured.exported {
+            None => measured.tokens.saturating_sub(aside.tokens()),
+            Some(_) => measured.tokens,
+        };
+        let whole = tokens.saturating_add(measured.media.tokens);
+        if whole <= room {
+            let failures = failures.into();
+            return Ok((
+                FittedContext { epoch, failures, ..fitted },
+                Measured { tokens, ..measured },
+            ));
+        }
+        // Where frames go, so do ids and images: at most half of what is left is set aside at a time.
+        let more = (whole - room).max(room / 100);
+        let most = (room.saturating_sub(aside.tokens()) / 2).max(1);
+        let more = if measured.media.tokens > 0 { more.min(most) } else { more };
+        let framing = &mut aside.request.framing;
+        framing.per_reply = framing.per_reply.saturating_add(more);
+    }
+}
+
+/// The media of the frames that a context holds as they are, by the rule of a model.
+pub(super) fn media_in(
+    media: &BTreeMap<FrameSeq, Vec<MediaItem>>,
+    context: &RenderedContext,
+    model: Option<&str>,
+) -> MediaCount {
+    let mut count = MediaCount::default();
+    let items = media.iter().filter(|(frame, _)| context.message_of(**frame).is_some());
+    items.flat_map(|(_, items)| items).for_each(|item| count.add(item, model));
+    count
 }
 
 /// The media of each frame that has some.

@@ -1,8 +1,9 @@
-//! What joins the other modules: archives of transcripts, a viewer, budgets for requests, bridges.
+//! What joins the other modules: sessions, archives of transcripts, a viewer, budgets for requests, bridges.
 //!
 //! | item | does |
 //! |---|---|
 //! | `archive` (feature `storage`) | writes and reads the directories of `afterimage archive` |
+//! | [`Session`] | owns an agent's memory: its loop says, asks, answers |
 //! | [`Viewer`] | renders the frames of a transcript as they come |
 //! | [`RequestFitter`] | fits a session's request into a budget |
 //! | [`bridge`] | joins observations, journals and checkpoints with frames |
@@ -13,9 +14,16 @@
 pub mod archive;
 pub mod bridge;
 mod fitting;
+mod live;
 mod request_sums;
 mod viewer;
 
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
+#[cfg(feature = "storage")]
+pub use live::JournalStore;
+pub use live::{
+    AnswerStream, Awaits, MemoryStore, Model, Receipt, Session, SessionAnswer, SessionOptions,
+    SessionRequest, SessionStore, Tool, ToolCall,
+};
 pub use request_sums::RequestSums;
 pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};

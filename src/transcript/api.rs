@@ -112,7 +112,10 @@ pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
 
 /// An API that a request speaks.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Api {
     /// OpenAI's Chat Completions, and everyone who speaks like them.
     #[default]

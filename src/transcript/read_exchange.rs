@@ -287,7 +287,7 @@ impl Api {
     }
 
     /// The same, and whether a stream came to its end.
-    fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
+    pub(super) fn streamed(self, response: &Payload) -> Option<StreamedResponse> {
         let whole = |response| StreamedResponse { response, is_whole: true, is_ended: false };
         let streamed = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {

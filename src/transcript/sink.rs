@@ -86,6 +86,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
+    /// One whose first frame has this sequence.
+    pub(super) fn starting_at(first: FrameSeq) -> Self {
+        Self { sequence: first.get(), ..Self::default() }
+    }
+
     /// Starts the session `name`, or goes on with it; what follows belongs to it.
     pub(super) fn session(&mut self, name: &str) {
         if self.session.as_deref() == Some(name) {

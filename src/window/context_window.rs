@@ -123,6 +123,18 @@ impl ContextWindow {
         &self.budget
     }
 
+    /// Keeps contexts within another budget from now on. What stands for frames stays; a context that
+    /// is too large for the new budget is compressed when it is next rendered.
+    pub fn set_budget(&mut self, budget: Budget, options: CompressionOptions) {
+        self.budget = budget;
+        self.transform.set_options(CompressionOptions { keep_words: true, ..options });
+    }
+
+    /// How often what stands for frames has changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The blocks, the ranges and where they are.
     pub fn transform(&self) -> &CompressionTransform {
         &self.transform

@@ -49,6 +49,7 @@ mod journal_veil;
 mod kept_strings;
 mod ladder;
 mod layering;
+mod living_session;
 #[cfg(feature = "bpe")]
 mod media;
 mod memory;

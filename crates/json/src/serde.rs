@@ -59,6 +59,17 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Object(object) => Ok(object),
+            other => {
+                Err(D::Error::custom(format_args!("expected an object, found {}", other.kind())))
+            }
+        }
+    }
+}
+
 /// The key under which `serde_json` hands over a number when some crate of the build turns its
 /// `arbitrary_precision` on.
 pub(crate) const EXACT_NUMBER: &str = "$serde_json::private::Number";

@@ -1,0 +1,438 @@
+//! A session without IO: it makes steps, and takes them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
+    Awaits, Model, Receipt, SessionAnswer, SessionRequest, ToolCall,
+    step::{AnswerStep, BodyChange, RequestStep, Step, hash_of},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    bill::MediaItem,
+    compress::{Engine, FailureLimit},
+    export::{Export, ExportOptions, PrefixRules},
+    hud::{Hud, ProviderFraming, RenderRequest},
+    id::{FacetId, FacetType, FrameSeq, Millis},
+    json::Value,
+    request::{Request, compare, tools_written},
+    snapshot::FrameSnapshot,
+    transcript::{Api, Exchange, ReadReply},
+    veil::{Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
+    window::ContextWindow,
+};
+
+/// Calls of these kinds the provider answers itself.
+const OF_PROVIDERS: [&str; 8] = [
+    "server_tool_use",
+    "mcp_tool_use",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "tool_search_call",
+];
+
+/// What a session knows. Whoever owns it makes each step durable, and lets a session go whose step
+/// could not be made so.
+#[derive(Debug)]
+pub(super) struct Core {
+    hud: Hud,
+    history: History,
+    window: Option<ContextWindow>,
+    /// The window as a step has it, until it is needed.
+    saved_window: Option<Value>,
+    /// Of which state of the window a step is there.
+    window_version: u64,
+    tools: Vec<Value>,
+    media: BTreeMap<FrameSeq, Vec<MediaItem>>,
+    /// The steps so far.
+    steps: u64,
+    /// The requests so far.
+    turns: u64,
+    last: Option<LastRequest>,
+    /// Whether the last request waits for its answer.
+    is_asking: bool,
+    /// What was said since.
+    later: Vec<Frame>,
+    /// Frames of the history that are in no step yet.
+    unsaved: Vec<Frame>,
+    /// The frames of the last answer, where it is whole.
+    answer: Option<FrameSeq>,
+    /// Whether something was said that no answer has seen.
+    is_unanswered: bool,
+}
+
+#[derive(Clone, Debug)]
+struct LastRequest {
+    model: Model,
+    aside: u64,
+    body: Arc<str>,
+    /// The body of the one before it, and the API that it is of.
+    before: Option<(Api, Arc<str>)>,
+}
+
+impl Core {
+    pub(super) fn new(hud: Hud) -> Self {
+        Self {
+            hud,
+            history: History::new(),
+            window: None,
+            saved_window: None,
+            window_version: 0,
+            tools: Vec::new(),
+            media: BTreeMap::new(),
+            steps: 0,
+            turns: 0,
+            last: None,
+            is_asking: false,
+            later: Vec::new(),
+            unsaved: Vec::new(),
+            answer: None,
+            is_unanswered: false,
+        }
+    }
+
+    pub(super) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(super) fn window(&self) -> Option<&ContextWindow> {
+        self.window.as_ref()
+    }
+
+    /// The number of the next step.
+    pub(super) fn next_step(&self) -> u64 {
+        self.steps + 1
+    }
+
+    pub(super) fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// The number of the request that waits for its answer.
+    pub(super) fn unanswered(&self) -> Option<u64> {
+        self.is_asking.then_some(self.turns)
+    }
+
+    /// Takes note that a step is durable.
+    pub(super) fn stepped(&mut self) {
+        self.steps += 1;
+    }
+
+    pub(super) fn is_saved(&self) -> bool {
+        self.unsaved.is_empty()
+    }
+
+    /// Takes a step that was kept.
+    ///
+    /// # Errors
+    /// What the history has against its frames, and [`RequestStep::body_after`].
+    pub(super) fn take(&mut self, step: Step) -> Result<()> {
+        let Step { at, frames, tools, request, answer, .. } = step;
+        if let Some(tools) = tools {
+            self.tools = tools;
+        }
+        match answer {
+            Some(answer) => self.take_answer(frames, answer.cut.is_none(), at)?,
+            None => self.take_said(frames, at)?,
+        }
+        if let Some(request) = request {
+            self.say_what_waited(at)?;
+            let before = self.last.take().map(|last| (last.model.api, last.body));
+            let body = request.body_after(before.as_ref().map_or("", |(_, body)| body))?;
+            let (model, aside) = (request.model, request.aside);
+            self.last = Some(LastRequest { model, aside, body: body.into(), before });
+            self.turns += 1;
+            self.is_asking = true;
+            if request.window.is_some() {
+                self.saved_window = request.window;
+            }
+        }
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn take_said(&mut self, frames: Vec<Frame>, now: Millis) -> Result<()> {
+        if self.is_asking {
+            self.later.extend(frames);
+            return Ok(());
+        }
+        frames.into_iter().try_for_each(|frame| self.push(frame, None, now))
+    }
+
+    fn take_answer(&mut self, frames: Vec<Frame>, is_whole: bool, now: Millis) -> Result<()> {
+        let tail = self.hud.render_tail(self.history.veil(), &RenderRequest::default(), now)?;
+        let mut tail = tail.map(Arc::new);
+        let first = frames.first().map(|frame| frame.sequence);
+        for frame in frames {
+            self.push(frame, Some(tail.take()), now)?;
+        }
+        self.answer = first.filter(|_| is_whole);
+        (self.is_asking, self.is_unanswered) = (false, false);
+        self.say_what_waited(now)
+    }
+
+    /// What was said while an answer was awaited comes behind it, or before the next request.
+    fn say_what_waited(&mut self, now: Millis) -> Result<()> {
+        for frame in std::mem::take(&mut self.later) {
+            self.push(frame, None, now)?;
+        }
+        Ok(())
+    }
+
+    /// Pushes a frame: one of an answer, with the tail that it answers, or one that was said.
+    fn push(
+        &mut self,
+        frame: Frame,
+        answers: Option<Option<Arc<FrameSnapshot>>>,
+        now: Millis,
+    ) -> Result<()> {
+        let sequence = self.history.next_sequence();
+        let none_left = || Error::new(ErrorKind::Sequence, "a session has 2^64 frames at most");
+        let frame = Frame { sequence: sequence.ok_or_else(none_left)?, ..frame };
+        let is_said = answers.is_none() && frame.source != Source::System;
+        let shows = frame.added().any(Facet::is_shown_in_frames);
+        let frame = self.hud.seal(&mut self.history, frame, answers.flatten(), now)?;
+        let items = MediaItem::of_frame(&frame);
+        if !items.is_empty() {
+            self.media.insert(frame.sequence, items);
+        }
+        self.is_unanswered |= is_said && shows;
+        Ok(())
+    }
+
+    /// Says something: the frame of these ops. It is in a step once [`Core::said`] gave one.
+    pub(super) fn say(&mut self, source: Source, facets: Vec<Facet>, now: Millis) -> Result<()> {
+        let mut frame = Frame::new(0, source);
+        for (number, mut facet) in facets.into_iter().enumerate() {
+            if facet.id.as_str().is_empty() {
+                let (kind, step) = (facet.facet_type.as_str(), self.next_step());
+                facet.id = FacetId::from(format!("{kind}-s{step}.{}.{number}", self.unsaved.len()));
+            }
+            frame.ops.push(FacetOp::add(facet));
+        }
+        self.say_frame(frame, now)
+    }
+
+    /// As [`Core::say`], with ops of the caller's own.
+    pub(super) fn say_frame(&mut self, frame: Frame, now: Millis) -> Result<()> {
+        self.take_said(vec![frame.clone()], now)?;
+        self.unsaved.push(frame);
+        Ok(())
+    }
+
+    /// The step of what was said since the last one.
+    pub(super) fn said(&mut self, now: Millis) -> Step {
+        Step { frames: std::mem::take(&mut self.unsaved), ..Step::at(now) }
+    }
+
+    /// The step of other tools; `None` where they are those that hold.
+    pub(super) fn set_tools(&mut self, tools: Vec<Value>, now: Millis) -> Option<Step> {
+        if tools == self.tools {
+            return None;
+        }
+        self.tools.clone_from(&tools);
+        Some(Step { tools: Some(tools), ..self.said(now) })
+    }
+
+    /// The text of the ambient facet with this id.
+    pub(super) fn facet(&self, id: &str) -> Option<Arc<Facet>> {
+        self.history.veil().get(id)
+    }
+
+    pub(super) fn awaits(&self) -> Awaits {
+        if self.is_asking {
+            return Awaits::Answer;
+        }
+        let open = self.open_calls();
+        match open.is_empty() {
+            false => Awaits::Results(open),
+            true if self.is_unanswered => Awaits::Answer,
+            true => Awaits::User,
+        }
+    }
+
+    /// The calls of the last answer that wait for results, in order.
+    pub(super) fn open_calls(&self) -> Vec<ToolCall> {
+        let Some(first) = self.answer else { return Vec::new() };
+        let pairs = self.history.pairs().all();
+        let pairs = pairs.iter().rev().take_while(|pair| pair.result.frame >= first);
+        let answered: Vec<PartPlace> = pairs.map(|pair| pair.call).collect();
+        let frames = self.history.frames();
+        let mut open = Vec::new();
+        for index in frames.first_from(first)..frames.len() {
+            let Some(frame) = frames.get(index).filter(|frame| frame.source == Source::Agent)
+            else {
+                continue;
+            };
+            let parts = calls_and_results(frame.added());
+            for (number, facet) in (0_u32..).zip(parts) {
+                let block = facet.source().and_then(|source| source.block.as_deref());
+                let is_of_provider = block.is_some_and(|block| OF_PROVIDERS.contains(&block));
+                let is_open = !answered.contains(&PartPlace { frame: frame.sequence, number });
+                if let (Some(call), true, false) = (facet.call(), is_open, is_of_provider) {
+                    let written = || Value::from(call.arguments.unwrap_or_default());
+                    open.push(ToolCall {
+                        id: call.id.unwrap_or_default().to_owned(),
+                        name: call.name.to_owned(),
+                        arguments: call.parameters.cloned().unwrap_or_else(written),
+                    });
+                }
+            }
+        }
+        open
+    }
+
+    /// The next request to `model`, with its step; without one where it is the last request again, which
+    /// waits for its answer.
+    pub(super) fn request(
+        &mut self,
+        model: &Model,
+        engine: &dyn Engine,
+        now: Millis,
+    ) -> Result<(SessionRequest, Option<Step>)> {
+        self.say_what_waited(now)?;
+        let counter = Arc::clone(self.hud.counter());
+        let tools: Vec<Value> =
+            self.tools.iter().map(|tool| tools_written(tool, model.api)).collect();
+        let budget = model.budget_beside(&tools, &*counter);
+        let mut window = match (self.window.take(), self.saved_window.take()) {
+            (Some(window), _) => window,
+            (None, Some(saved)) => {
+                ContextWindow::from_json(saved, self.hud.clone(), &mut self.history, now)?
+            }
+            (None, None) => ContextWindow::new(self.hud.clone(), budget, budget.compression()),
+        };
+        self.window_version = window.version();
+        if *window.budget() != budget {
+            window.set_budget(budget, budget.compression());
+        }
+        let framing = ProviderFraming::default();
+        let aside = self.last.as_ref().map_or(0, |last| last.aside);
+        let mut aside = SetAside::new(framing, aside);
+        let Self { history, media, .. } = self;
+        let options = ExportOptions::default();
+        let fitted = fit_whole(
+            &mut window,
+            history,
+            &mut aside,
+            &FailureLimit::new(engine, FAILURES),
+            now,
+            &mut |_| {},
+            |history, fitted| {
+                let export = Export::of(history, &fitted.context)?;
+                let exported = match model.api {
+                    Api::Chat => export.openai_chat(&options),
+                    Api::Messages => export.anthropic(&options),
+                    Api::Responses => export.responses(&options),
+                };
+                let tokens = exported.tokens(&*counter, framing);
+                let media = media_in(media, &fitted.context, Some(&model.name));
+                Ok(Measured { exported: Some(exported), tokens, media })
+            },
+        );
+        let blocks = window.transform().blocks().count();
+        let has_changed = window.version() != self.window_version;
+        let saved = has_changed.then(|| window.to_json());
+        self.window = Some(window);
+        let (fitted, Measured { exported, .. }) = fitted?;
+        let Some(exported) = exported else {
+            return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
+        };
+        let repairs = exported.report().clone();
+        let body = model.body(&tools, exported.value());
+        let request = sent(model.api, &body);
+        let is_again = self.is_asking && self.unsaved.is_empty();
+        let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.body == *body);
+        let before = match &self.last {
+            Some(last) if is_again => last.before.clone(),
+            last => last.as_ref().map(|last| (last.model.api, Arc::clone(&last.body))),
+        };
+        let change = before.as_ref().map(|(was, before)| {
+            let rules = match model.api {
+                Api::Messages => PrefixRules::ANTHROPIC,
+                Api::Chat | Api::Responses => PrefixRules::OPENAI,
+            };
+            compare(&sent(*was, before), &request, &*counter, rules)
+        });
+        let change = change.transpose()?;
+        self.turns += u64::from(!is_again);
+        let receipt = Receipt {
+            turn: self.turns,
+            hash: hash_of(&body),
+            tokens: request.tokens(&*counter),
+            room: model.budget().room(),
+            change,
+            epoch: fitted.epoch,
+            blocks,
+            dropped: fitted.dropped,
+            shortened: fitted.shortened,
+            repairs,
+            failures: fitted.failures,
+        };
+        let step = (!is_again).then(|| {
+            let before = before.as_ref().map_or("", |(_, body)| body);
+            let request = RequestStep {
+                model: model.clone(),
+                hash: receipt.hash.clone(),
+                body: BodyChange::between(before, &body),
+                aside: aside.tokens(),
+                window: saved,
+            };
+            Step { request: Some(request), ..self.said(now) }
+        });
+        if step.is_some() {
+            let (model, body) = (model.clone(), Arc::from(body.as_str()));
+            self.last = Some(LastRequest { model, aside: aside.tokens(), body, before });
+            self.is_asking = true;
+        }
+        Ok((SessionRequest { body, receipt }, step))
+    }
+
+    /// Takes the answer to the last request, with its step.
+    pub(super) fn answer(
+        &mut self,
+        body: &str,
+        cut: Option<String>,
+        now: Millis,
+    ) -> Result<(SessionAnswer, Step)> {
+        let asked = self.last.as_ref().filter(|_| self.is_asking);
+        let Some(LastRequest { model, .. }) = asked else {
+            let message = "no request waits for an answer; `Session::request` makes one";
+            return Err(Error::new(ErrorKind::Other, message));
+        };
+        let first = self.history.next_sequence().unwrap_or_default();
+        let read = ReadReply::of(model.api, body, first, self.next_step())?;
+        let cut = cut.or(read.cut);
+        let frames: Vec<FrameSeq> = read.frames.iter().map(|frame| frame.sequence).collect();
+        let speech = read.frames.iter().flat_map(Frame::added);
+        let speech = speech.filter(|facet| facet.facet_type == FacetType::SPEECH);
+        let text: Vec<&str> = speech.map(|facet| facet.content.as_str()).collect();
+        let text = text.join("\n\n");
+        // What was said while it was awaited, and is in no step yet, comes behind it there too.
+        let unsaved = std::mem::take(&mut self.unsaved);
+        let step = Step {
+            frames: read.frames.clone(),
+            answer: Some(AnswerStep { body: body.to_owned(), cut: cut.clone() }),
+            ..Step::at(now)
+        };
+        self.take_answer(read.frames, cut.is_none(), now)?;
+        self.unsaved = unsaved;
+        let answer = SessionAnswer {
+            text,
+            calls: self.open_calls(),
+            usage: read.answer.usage,
+            stop: read.answer.stop.map(String::from),
+            cut,
+            frames,
+        };
+        Ok((answer, step))
+    }
+}
+
+/// A body as a request that was sent.
+fn sent(api: Api, body: &str) -> Request {
+    Request::recorded(&Exchange { api, request: body.into(), ..Exchange::default() })
+}

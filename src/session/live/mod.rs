@@ -1,0 +1,19 @@
+//! A session that an agent's loop lives: see [`Session`].
+
+mod core;
+mod model;
+mod receipt;
+mod session;
+mod step;
+mod store;
+mod stream;
+mod tool;
+
+pub use model::Model;
+pub use receipt::{Awaits, Receipt, SessionAnswer, SessionRequest, ToolCall};
+pub use session::{Session, SessionOptions};
+#[cfg(feature = "storage")]
+pub use store::JournalStore;
+pub use store::{MemoryStore, SessionStore};
+pub use stream::AnswerStream;
+pub use tool::Tool;

@@ -1,0 +1,89 @@
+use std::sync::Arc;
+
+use crate::{
+    Error,
+    compress::Epoch,
+    export::ExportReport,
+    id::FrameSeq,
+    json::Value,
+    request::{RequestDiff, RequestTokens},
+    usage::Usage,
+    window::{DroppedFrames, ShortenedFrame},
+};
+
+/// The body of a request that fits, with what there is to say of it.
+#[derive(Clone, Debug)]
+pub struct SessionRequest {
+    /// The body, as it is to be sent.
+    pub body: String,
+    /// What it holds.
+    pub receipt: Receipt,
+}
+
+/// What a request holds, what it shares with the one before, and what it no longer says.
+#[non_exhaustive]
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The number of the request in its session, from one.
+    pub turn: u64,
+    /// Blake3 of the body, in hexadecimal digits.
+    pub hash: String,
+    /// Its tokens, by part; what the provider adds around messages and tools is not among them.
+    pub tokens: RequestTokens,
+    /// The tokens that it may have: those of the model without those that are left for the answer.
+    pub room: u64,
+    /// What differs from the request before it, and what of it a cache serves; `None` for the first.
+    pub change: Option<RequestDiff>,
+    /// What changed of what the request before it said. `None` where it only grew.
+    pub epoch: Option<Epoch>,
+    /// How many summaries stand for frames.
+    pub blocks: usize,
+    /// The frames that are left out.
+    pub dropped: Arc<Vec<DroppedFrames>>,
+    /// The frames that are shortened.
+    pub shortened: Arc<Vec<ShortenedFrame>>,
+    /// What the export repaired for the provider to accept it.
+    pub repairs: ExportReport,
+    /// The errors of the engine that writes summaries; the context fits by other means.
+    pub failures: Arc<[Error]>,
+}
+
+/// A call of a tool that waits for its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// The provider's id of it.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// The arguments; a string where the model wrote no JSON.
+    pub arguments: Value,
+}
+
+/// What the model answered.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionAnswer {
+    /// Its text.
+    pub text: String,
+    /// The calls that wait for results.
+    pub calls: Vec<ToolCall>,
+    /// The usage as reported.
+    pub usage: Option<Usage>,
+    /// Why the model stopped, in the provider's words.
+    pub stop: Option<String>,
+    /// Why it is not whole: its stream broke off. What came of it is kept.
+    pub cut: Option<String>,
+    /// Its frames in the history.
+    pub frames: Vec<FrameSeq>,
+}
+
+/// What a session waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Awaits {
+    /// The user's words: the model has said what it had to say, or broke off.
+    User,
+    /// The results of these calls.
+    Results(Vec<ToolCall>),
+    /// An answer of the model: [`Session::request`](super::Session::request) says what to send.
+    Answer,
+}

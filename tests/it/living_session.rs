@@ -1,0 +1,277 @@
+//! Sessions that an agent's loop lives.
+
+use std::sync::Arc;
+
+use afterimage::{
+    Error, ErrorKind, Result,
+    id::Millis,
+    json::{self, Object, ObjectExt, Value},
+    session::{
+        Awaits, MemoryStore, Model, Session, SessionAnswer, SessionOptions, SessionStore, Tool,
+    },
+    tokens::Chars4,
+    transcript::Api,
+    veil::Source,
+};
+
+/// How many requests a session makes.
+const TURNS: u64 = 30;
+
+const APIS: [Api; 3] = [Api::Chat, Api::Messages, Api::Responses];
+
+/// A model that knows its lines: each answer follows from the request alone.
+fn answer(api: Api, request: &str) -> String {
+    let seed = request.len() % 7;
+    let calls = request.matches("call-").count();
+    let id = format!("call-{calls}");
+    let text = format!("Looked {calls} times. {}", "The tide is rising. ".repeat(seed));
+    let arguments = format!(r#"{{"harbour": {seed}}}"#);
+    let goes_on = calls < 2 || seed > 1;
+    match (api, goes_on) {
+        (Api::Chat, true) => format!(
+            r#"{{"id":"r","model":"m","choices":[{{"index":0,"finish_reason":"tool_calls","message":{{"role":"assistant","content":"{text}","tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"tide","arguments":"{}"}}}}]}}}}],"usage":{{"prompt_tokens":9,"completion_tokens":3}}}}"#,
+            arguments.replace('"', "\\\"")
+        ),
+        (Api::Chat, false) => format!(
+            r#"{{"id":"r","choices":[{{"index":0,"finish_reason":"stop","message":{{"role":"assistant","content":"{text}"}}}}]}}"#
+        ),
+        (Api::Messages, true) => format!(
+            r#"{{"type":"message","role":"assistant","content":[{{"type":"thinking","thinking":"hm","signature":"s"}},{{"type":"text","text":"{text}"}},{{"type":"tool_use","id":"{id}","name":"tide","input":{arguments}}}],"stop_reason":"tool_use","usage":{{"input_tokens":9,"output_tokens":3}}}}"#
+        ),
+        (Api::Messages, false) => format!(
+            r#"{{"type":"message","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
+        ),
+        (_, true) => format!(
+            r#"{{"id":"r","output":[{{"type":"reasoning","id":"i","summary":[],"encrypted_content":"gAAA"}},{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}},{{"type":"function_call","id":"f","call_id":"{id}","name":"tide","arguments":"{}"}}],"usage":{{"input_tokens":9,"output_tokens":3}}}}"#,
+            arguments.replace('"', "\\\"")
+        ),
+        (_, false) => format!(
+            r#"{{"id":"r","output":[{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}]}}"#
+        ),
+    }
+}
+
+fn options() -> SessionOptions {
+    SessionOptions { counter: Arc::new(Chars4), ..SessionOptions::default() }
+}
+
+fn model(api: Api) -> Model {
+    Model::new(api, "m", 2_500).output(500)
+}
+
+fn tools() -> [Tool; 1] {
+    let schema = json::read(br#"{"type": "object"}"#).unwrap();
+    [Tool::new("tide", "When high water is.", schema)]
+}
+
+/// Lives a session for so many requests, from wherever it stands. Gives the bodies.
+fn live(session: &mut Session, model: &Model, turns: u64) -> Result<Vec<String>> {
+    let mut bodies = Vec::new();
+    session.system("You are a harbour pilot.")?;
+    session.tools(tools())?;
+    while session.turns() < turns || session.unanswered().is_some() {
+        match session.awaits() {
+            Awaits::Answer => {
+                let frames = session.history().frames();
+                let is_agents = |at: &usize| frames.source(*at) == Some(Source::Agent);
+                let said = (0..frames.len()).filter(is_agents).count();
+                session.ambient("clock", format!("{said} frames ago it was noon."))?;
+                let request = session.request(model)?;
+                bodies.push(request.body.clone());
+                session.answer(answer(model.api, &request.body))?;
+            }
+            Awaits::Results(calls) => {
+                for call in calls {
+                    let said = "High water at 06:10. ".repeat(1 + session.turns() as usize % 9 * 6);
+                    session.tool_result(&call.id, format!("{said} [{}]", session.turns()))?;
+                }
+            }
+            Awaits::User => {
+                session.user(format!("And harbour {}?", session.history().frames().len()))?;
+            }
+        }
+    }
+    Ok(bodies)
+}
+
+/// A store that fails once it has so many steps: the process is dead from there on.
+struct Dying {
+    store: MemoryStore,
+    most: u64,
+}
+
+impl SessionStore for Dying {
+    fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
+        if number > self.most {
+            return Err(Error::new(ErrorKind::Io, "no space is left"));
+        }
+        self.store.append(number, step, now)
+    }
+
+    fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+        self.store.read(first, most)
+    }
+}
+
+fn steps(store: &MemoryStore) -> Vec<Vec<u8>> {
+    store.clone().read(1, usize::MAX).unwrap()
+}
+
+#[test]
+fn a_session_that_dies_after_any_step_goes_on_as_if_it_had_not() {
+    for api in APIS {
+        let whole = MemoryStore::default();
+        let mut session = Session::open_with(whole.clone(), options()).unwrap();
+        let bodies = live(&mut session, &model(api), TURNS).unwrap();
+        let epochs = session.window().unwrap().transform().blocks().count();
+        assert!(
+            bodies.len() as u64 == TURNS && epochs > 0,
+            "{api}: {} bodies, {epochs}",
+            bodies.len()
+        );
+
+        // Every other step dies once, over all the APIs.
+        let first = APIS.iter().position(|other| *other == api).unwrap();
+        for most in (0..steps(&whole).len() as u64).skip(first).step_by(2 * APIS.len()) {
+            let store = MemoryStore::default();
+            let dying = Dying { store: store.clone(), most };
+            let first = Session::open_with(dying, options());
+            let first = first.and_then(|mut session| live(&mut session, &model(api), TURNS));
+            assert_eq!(first.unwrap_err().kind(), ErrorKind::Io);
+            let mut session = Session::open_with(store.clone(), options()).unwrap();
+            let rest = live(&mut session, &model(api), TURNS).unwrap();
+            let missing = bodies.len() - rest.len();
+            assert_eq!(rest, bodies[missing..], "{api}: after {most}");
+            assert_eq!(session.turns(), TURNS);
+            assert_eq!(steps(&store).len(), steps(&whole).len(), "{api}: after {most}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_waits_is_the_same_request_again() {
+    let store = MemoryStore::default();
+    let mut session = Session::open_with(store.clone(), options()).unwrap();
+    session.user("Is it open?").unwrap();
+    let first = session.request(&model(Api::Chat)).unwrap();
+    let again = session.request(&model(Api::Chat)).unwrap();
+    assert_eq!(
+        (first.body.as_str(), first.receipt.turn),
+        (again.body.as_str(), again.receipt.turn)
+    );
+    drop(session);
+    let mut session = Session::open_with(store, options()).unwrap();
+    assert_eq!(session.awaits(), Awaits::Answer);
+    let again = session.request(&model(Api::Chat)).unwrap();
+    assert_eq!((again.body, again.receipt.turn, session.turns()), (first.body, 1, 1));
+}
+
+#[test]
+fn the_members_of_a_request_are_those_of_its_api() {
+    for (api, expected) in [
+        (
+            Api::Chat,
+            r#"{"model":"m","max_completion_tokens":500,"temperature":0,"tools":[{"type":"function","function":{"name":"tide","description":"When high water is.","parameters":{"type":"object"}}}],"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]}"#,
+        ),
+        (
+            Api::Messages,
+            r#"{"model":"m","max_tokens":500,"temperature":0,"tools":[{"name":"tide","description":"When high water is.","input_schema":{"type":"object"}}],"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]}"#,
+        ),
+        (
+            Api::Responses,
+            r#"{"model":"m","max_output_tokens":500,"temperature":0,"tools":[{"type":"function","name":"tide","description":"When high water is.","parameters":{"type":"object"},"strict":false}],"input":[{"type":"message","role":"system","content":"Be brief."},{"type":"message","role":"user","content":"Hi"}]}"#,
+        ),
+    ] {
+        let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
+        session.system("Be brief.").unwrap();
+        session.tools(tools()).unwrap();
+        session.user("Hi").unwrap();
+        let request = session.request(&model(api).with("temperature", 0)).unwrap();
+        assert_eq!(request.body, expected);
+        assert!(request.receipt.change.is_none());
+    }
+}
+
+#[test]
+fn an_answer_says_its_text_and_its_calls() {
+    for api in APIS {
+        let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
+        session.user("Hi").unwrap();
+        let request = session.request(&model(api)).unwrap();
+        let said = session.answer(answer(api, &request.body)).unwrap();
+        let SessionAnswer { text, calls, usage, cut, .. } = said;
+        assert!(text.starts_with("Looked 0 times."), "{text}");
+        assert_eq!(calls.len(), 1);
+        assert_eq!((calls[0].id.as_str(), calls[0].name.as_str()), ("call-0", "tide"));
+        assert!(calls[0].arguments.get("harbour").and_then(Value::as_u64).is_some());
+        assert_eq!((usage.unwrap().input, cut), (Some(9), None));
+        assert_eq!(session.awaits(), Awaits::Results(calls));
+        let wrong = session.tool_result("call-7", "?").unwrap_err();
+        assert_eq!(wrong.kind(), ErrorKind::OutOfRange);
+        session.tool_result("call-0", "06:10").unwrap();
+        assert_eq!(session.awaits(), Awaits::Answer);
+        let next = session.request(&model(api)).unwrap();
+        let change = next.receipt.change.unwrap();
+        assert!(change.prefix.divergence.is_none(), "{api}: {:?}", change.prefix);
+    }
+}
+
+#[test]
+fn what_is_no_answer_leaves_the_request_waiting() {
+    let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
+    assert_eq!(session.answer("{}").unwrap_err().kind(), ErrorKind::Other);
+    session.user("Hi").unwrap();
+    let request = session.request(&model(Api::Messages)).unwrap();
+    let overloaded =
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let error = session.answer(overloaded).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Provider);
+    assert_eq!(
+        error.to_string(),
+        "the provider answered with an error: overloaded_error: Overloaded"
+    );
+    for (body, kind) in [
+        (&b"<html>bad gateway</html>"[..], ErrorKind::Shape),
+        (b"", ErrorKind::Shape),
+        (b"[1]", ErrorKind::Shape),
+        (b"{\"a\":1}", ErrorKind::Shape),
+        (b"\xff", ErrorKind::Utf8),
+    ] {
+        assert_eq!(session.answer(body).unwrap_err().kind(), kind, "{body:?}");
+    }
+    assert_eq!(session.awaits(), Awaits::Answer);
+    assert_eq!(session.request(&model(Api::Messages)).unwrap().body, request.body);
+}
+
+#[test]
+fn what_is_said_while_an_answer_is_awaited_comes_behind_it() {
+    let store = MemoryStore::default();
+    let mut session = Session::open_with(store.clone(), options()).unwrap();
+    session.user("Hi").unwrap();
+    session.request(&model(Api::Chat)).unwrap();
+    session.user("And tomorrow?").unwrap();
+    let hello = r#"{"choices":[{"message":{"role":"assistant","content":"Hello."}}]}"#;
+    session.answer(hello).unwrap();
+    assert_eq!(session.awaits(), Awaits::Answer);
+    let body = session.request(&model(Api::Chat)).unwrap().body;
+    let at = |text: &str| body.find(text).unwrap();
+    assert!(at("Hi") < at("Hello.") && at("Hello.") < at("And tomorrow?"), "{body}");
+    let mut opened = Session::open_with(store, options()).unwrap();
+    assert_eq!(opened.request(&model(Api::Chat)).unwrap().body, body);
+}
+
+#[test]
+fn another_model_goes_on_with_the_same_session() {
+    let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
+    live(&mut session, &model(Api::Chat), 10).unwrap();
+    let small = Model::new(Api::Messages, "n", 1_500).output(200);
+    let request = session.request(&small).unwrap();
+    assert!(request.receipt.epoch.is_some() || request.receipt.blocks > 0);
+    assert_eq!(request.receipt.room, 1_300);
+    assert!(request.receipt.tokens.total() <= 1_300, "{:?}", request.receipt.tokens);
+    let parsed = json::read(request.body.as_bytes()).unwrap();
+    assert_eq!(parsed.str_at("model"), Some("n"));
+    let mut object = Object::new();
+    object.put("type", "ephemeral");
+    assert!(request.body.contains(&Value::from(object).to_string()));
+}
