@@ -3,6 +3,8 @@
 //! A stream that broke off gives what had come so far, and says so; one that gave nothing but an
 //! error gives nothing.
 
+use std::collections::BTreeMap;
+
 use super::{choices::StreamedChoices, take};
 use crate::json::{self, Object, ObjectExt, Value, object};
 
@@ -253,10 +255,11 @@ impl Block {
     }
 }
 
-/// The response of a streamed call of the Responses API; the items that were done, where the
-/// stream does not end with it. Of one that ends with an error the error.
+/// The response of a streamed call of the Responses API; where the stream does not end with it, the
+/// items that were done, and what had come of the others. Of one that ends with an error the error.
 pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     let (mut last, mut done) = (None, Vec::new());
+    let mut open = BTreeMap::<u64, Object>::new();
     let mut begun: Option<Value> = None;
     for event in events(stream) {
         let Value::Object(mut event) = event else { continue };
@@ -264,7 +267,21 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 last = event.shift_remove("response");
             }
-            Some("response.output_item.done") => done.extend(event.shift_remove("item")),
+            Some("response.output_item.added") => {
+                if let Some(Value::Object(item)) = event.shift_remove("item") {
+                    open.insert(index_at(&event, "output_index"), item);
+                }
+            }
+            Some("response.output_item.done") => {
+                open.remove(&index_at(&event, "output_index"));
+                done.extend(event.shift_remove("item"));
+            }
+            Some(kind) if kind.ends_with(".delta") => {
+                let kind = kind.to_owned();
+                if let Some(item) = open.get_mut(&index_at(&event, "output_index")) {
+                    add_piece(item, &kind, &mut event);
+                }
+            }
             Some("response.created") => {
                 begun = event.get("response").and_then(|response| response.get("id")).cloned();
             }
@@ -279,6 +296,9 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
         }
     }
     let is_whole = last.is_some();
+    if !is_whole {
+        done.extend(open.into_values().map(Value::from));
+    }
     let has_output = last.as_ref().is_some_and(|response| {
         response.get("output").and_then(Value::as_array).is_some_and(|output| !output.is_empty())
     });
@@ -292,6 +312,46 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     };
     response.put("output", done);
     Some(StreamedResponse { response: response.into(), is_whole, is_ended: is_whole })
+}
+
+/// The pieces of an item that is not done, by the type of their event: the list that has the part, the
+/// part's type, and the member of the part, or of the item, that the piece goes on with.
+const PIECES: [(&str, Option<(&str, &str, &str)>, &str); 7] = [
+    ("response.output_text.delta", Some(("content", "content_index", "output_text")), "text"),
+    ("response.refusal.delta", Some(("content", "content_index", "refusal")), "refusal"),
+    ("response.reasoning_text.delta", Some(("content", "content_index", "reasoning_text")), "text"),
+    (
+        "response.reasoning_summary_text.delta",
+        Some(("summary", "summary_index", "summary_text")),
+        "text",
+    ),
+    ("response.function_call_arguments.delta", None, "arguments"),
+    ("response.custom_tool_call_input.delta", None, "input"),
+    ("response.mcp_call_arguments.delta", None, "arguments"),
+];
+
+/// Adds a piece to an item that is not done.
+fn add_piece(item: &mut Object, kind: &str, event: &mut Object) {
+    let Some((_, part, member)) = PIECES.iter().find(|(name, ..)| *name == kind) else { return };
+    let Some(Value::String(piece)) = event.shift_remove("delta") else { return };
+    let piece = Object::from_iter([((*member).to_owned(), Value::from(piece))]);
+    let Some((list, index, part_type)) = part else { return join(item, piece) };
+    if item.get(list).and_then(Value::as_array).is_none() {
+        item.put(list, Value::Array(Vec::new()));
+    }
+    let Some(Value::Array(parts)) = item.get_mut(list) else { return };
+    // A part that was passed over has said nothing; an index beyond all sense is the next one.
+    let at = usize::try_from(index_at(event, index)).unwrap_or(usize::MAX).min(parts.len());
+    if at == parts.len() {
+        parts.push(object! { "type": *part_type }.into());
+    }
+    if let Some(Value::Object(part)) = parts.get_mut(at) {
+        join(part, piece);
+    }
+}
+
+fn index_at(event: &Object, key: &str) -> u64 {
+    event.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -397,6 +457,27 @@ data: {"type":"message_stop"}"#;
         check(items, r#"{"output":[{"type":"message"}]}"#);
         check(whole(response(completed)), r#"{"id":"r","output":[]}"#);
         check(whole(response("nonsense")), "nothing");
+    }
+
+    #[test]
+    fn what_had_come_of_an_item_is_kept_where_a_response_broke_off() {
+        let events = [
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"i","summary":[]}}"#,
+            r#"{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"h"}"#,
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"i","summary":[{"type":"summary_text","text":"hm"}]}}"#,
+            r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message","role":"assistant","content":[]}}"#,
+            r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"He"}"#,
+            r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"y"}"#,
+            r#"{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","name":"f","arguments":""}}"#,
+            r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"x\":"}"#,
+        ];
+        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let found = response(&stream).unwrap();
+        assert!(!found.is_whole);
+        check(
+            Some(found.response),
+            r#"{"output":[{"type":"reasoning","id":"i","summary":[{"type":"summary_text","text":"hm"}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hey"}]},{"type":"function_call","name":"f","arguments":"{\"x\":"}]}"#,
+        );
     }
 
     #[test]

@@ -125,9 +125,10 @@ impl ContextWindow {
 
     /// Keeps contexts within another budget from now on. What stands for frames stays; a context that
     /// is too large for the new budget is compressed when it is next rendered.
-    pub fn set_budget(&mut self, budget: Budget, options: CompressionOptions) {
+    pub fn set_budget(&mut self, budget: Budget, mut options: CompressionOptions) {
+        options.keep_words = true;
         self.budget = budget;
-        self.transform.set_options(CompressionOptions { keep_words: true, ..options });
+        self.transform.set_options(options);
     }
 
     /// How often what stands for frames has changed.

@@ -13,6 +13,8 @@ use afterimage::{
     transcript::Api,
     veil::Source,
 };
+use afterimage_testkit::validators;
+use serde_json::json;
 
 /// How many requests a session makes.
 const TURNS: u64 = 30;
@@ -274,4 +276,234 @@ fn another_model_goes_on_with_the_same_session() {
     let mut object = Object::new();
     object.put("type", "ephemeral");
     assert!(request.body.contains(&Value::from(object).to_string()));
+}
+
+/// The bodies of answers in the recorded wires: the API, and the body.
+fn recorded_answers() -> Vec<(String, Api, String)> {
+    let mut found = Vec::new();
+    for folder in ["A-openai-chat", "B-anthropic", "C-codex-responses"] {
+        let Some(folder) = afterimage_testkit::data::recordings(folder) else { continue };
+        for path in afterimage_testkit::data::files_under(&folder) {
+            let bytes = std::fs::read(&path).unwrap();
+            let Ok(whole) = json::read(&bytes) else { continue };
+            let interactions = whole.get("interactions").and_then(Value::as_array);
+            for interaction in interactions.unwrap_or_default() {
+                let status = interaction.pointer("/status/code").and_then(Value::as_u64);
+                let is_whole = status == Some(200);
+                let api = Api::of_uri(interaction.str_at("uri").unwrap_or_default());
+                if let (Some(api), true, Some(body)) = (api, is_whole, interaction.get("response"))
+                {
+                    let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+                    found.push((path.display().to_string(), api, body));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn asked(api: Api) -> Session {
+    let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
+    session.user("Go on.").unwrap();
+    session.request(&Model::new(api, "m", 10_000_000)).unwrap();
+    session
+}
+
+/// The events in which a provider would have streamed an answer, each with the words that it says.
+fn events_of(api: Api, response: &serde_json::Value) -> Vec<(String, String)> {
+    let mut events = Vec::new();
+    let mut push = |data: serde_json::Value, said: &str| {
+        events.push((format!("data: {data}\n\n"), said.to_owned()));
+    };
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    match api {
+        Api::Chat => {
+            let message = &response["choices"][0]["message"];
+            let piece =
+                |delta: serde_json::Value| json!({"choices": [{"index": 0, "delta": delta}]});
+            push(piece(json!({"role": "assistant"})), "");
+            for key in ["reasoning_content", "content"] {
+                for text in pieces(message[key].as_str().unwrap_or_default()) {
+                    push(piece(json!({ key: text })), text);
+                }
+            }
+            for (index, call) in list(&message["tool_calls"]).into_iter().enumerate() {
+                let mut begun = call.clone();
+                begun["index"] = index.into();
+                begun["function"]["arguments"] = "".into();
+                push(piece(json!({"tool_calls": [begun]})), "");
+                for text in pieces(call["function"]["arguments"].as_str().unwrap_or_default()) {
+                    let call = json!({"index": index, "function": {"arguments": text}});
+                    push(piece(json!({"tool_calls": [call]})), text);
+                }
+            }
+            push(json!({"choices": [], "usage": response["usage"]}), "");
+        }
+        Api::Messages => {
+            let mut begun = response.clone();
+            begun["content"] = json!([]);
+            push(json!({"type": "message_start", "message": begun}), "");
+            for (index, block) in list(&response["content"]).into_iter().enumerate() {
+                let mut begun = block.clone();
+                let (key, delta) = match block["type"].as_str().unwrap() {
+                    "text" => ("text", "text_delta"),
+                    "thinking" => ("thinking", "thinking_delta"),
+                    "tool_use" | "server_tool_use" => ("input", "input_json_delta"),
+                    _ => ("", ""),
+                };
+                let text = match &block[key] {
+                    serde_json::Value::String(text) => text.clone(),
+                    input => input.to_string(),
+                };
+                if !key.is_empty() {
+                    begun[key] = if key == "input" { json!({}) } else { "".into() };
+                }
+                push(
+                    json!({"type": "content_block_start", "index": index, "content_block": begun}),
+                    "",
+                );
+                let member = if key == "input" { "partial_json" } else { key };
+                for text in pieces(&text).filter(|_| !key.is_empty()) {
+                    let delta = json!({"type": delta, member: text});
+                    push(
+                        json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                        text,
+                    );
+                }
+                push(json!({"type": "content_block_stop", "index": index}), "");
+            }
+            push(json!({"type": "message_delta", "delta": {}, "usage": response["usage"]}), "");
+            push(json!({"type": "message_stop"}), "");
+        }
+        _ => {
+            push(json!({"type": "response.created", "response": {"id": response["id"]}}), "");
+            for (index, item) in list(&response["output"]).into_iter().enumerate() {
+                let mut begun = item.clone();
+                let event = |name: &str| json!({"type": name, "output_index": index, "content_index": 0, "summary_index": 0});
+                let (text, name) = match item["type"].as_str().unwrap() {
+                    "message" => {
+                        begun["content"] = json!([]);
+                        (item["content"][0]["text"].clone(), "response.output_text.delta")
+                    }
+                    "function_call" => {
+                        begun["arguments"] = "".into();
+                        (item["arguments"].clone(), "response.function_call_arguments.delta")
+                    }
+                    "reasoning" => {
+                        begun["summary"] = json!([]);
+                        (
+                            item["summary"][0]["text"].clone(),
+                            "response.reasoning_summary_text.delta",
+                        )
+                    }
+                    _ => (serde_json::Value::Null, ""),
+                };
+                let mut added = event("response.output_item.added");
+                added["item"] = begun;
+                push(added, "");
+                for text in pieces(text.as_str().unwrap_or_default()) {
+                    let mut piece = event(name);
+                    piece["delta"] = text.into();
+                    push(piece, text);
+                }
+                let mut done = event("response.output_item.done");
+                done["item"] = item;
+                push(done, "");
+            }
+            push(json!({"type": "response.completed", "response": response}), "");
+        }
+    }
+    if api == Api::Chat {
+        events.push(("data: [DONE]\n\n".to_owned(), String::new()));
+    }
+    events
+}
+
+/// A text in pieces of some characters.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(40).map_or(rest.len(), |(at, _)| at);
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+#[test]
+fn recorded_answers_are_taken_and_stand_in_the_next_request() {
+    let answers = recorded_answers();
+    let mut taken = 0;
+    for (path, api, body) in &answers {
+        let mut session = asked(*api);
+        let answer = session.answer(body).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!(answer.cut, None, "{path}");
+        for call in &answer.calls {
+            session.tool_result(&call.id, "done").unwrap();
+        }
+        session.user("And then?").unwrap();
+        let request = session.request(&Model::new(*api, "m", 10_000_000)).unwrap();
+        let change = request.receipt.change.unwrap();
+        assert!(change.prefix.divergence.is_none(), "{path}: {:?}", change.prefix.divergence);
+        let mut value: serde_json::Value = serde_json::from_str(&request.body).unwrap();
+        let verdict = match api {
+            Api::Chat => validators::chat(&value["messages"]),
+            Api::Messages => {
+                let members = value.as_object_mut().unwrap();
+                members.retain(|key, _| matches!(key.as_str(), "system" | "messages"));
+                validators::anthropic(&value)
+            }
+            _ => validators::responses(&value["input"]),
+        };
+        assert!(verdict.is_ok(), "{path}: {verdict:?}");
+        taken += 1;
+    }
+    eprintln!("{taken} recorded answers");
+    assert!(taken > 30 || answers.is_empty(), "{taken}");
+}
+
+#[test]
+fn an_answer_that_is_cut_at_any_event_loses_no_word() {
+    let mut cuts = 0;
+    for (path, api, body) in recorded_answers() {
+        let whole = asked(api).answer(&body).unwrap();
+        let events = events_of(api, &serde_json::from_str(&body).unwrap());
+        let mut streamed = asked(api);
+        let mut stream = streamed.answer_stream();
+        for (event, _) in &events {
+            event.as_bytes().chunks(7).for_each(|piece| stream.push(piece));
+        }
+        let SessionAnswer { text, calls, cut, .. } = stream.end().unwrap();
+        assert_eq!((text, calls, cut), (whole.text, whole.calls, None), "{path}");
+
+        let mut said: Vec<&str> = Vec::new();
+        // Whole pages of what a provider's tools found have nothing to cut.
+        for at in 1..events.len().min(200) {
+            said.push(&events[at - 1].1);
+            let mut session = asked(api);
+            let mut stream = session.answer_stream();
+            events[..at].iter().for_each(|(event, _)| stream.push(event));
+            match stream.cut("the connection was reset") {
+                Ok(answer) => {
+                    cuts += 1;
+                    assert_eq!(answer.cut.as_deref(), Some("the connection was reset"));
+                    assert!(answer.calls.is_empty());
+                    let frames = session.history().frames();
+                    let kept: String = (0..frames.len())
+                        .filter(|at| frames.source(*at) == Some(Source::Agent))
+                        .filter_map(|at| Some(frames.snapshot(at)?.text().to_owned()))
+                        .collect();
+                    // Arguments that came whole are written anew.
+                    let bare = |text: &str| text.replace(['\\', '"', '\n', ' '], "");
+                    let bare_kept = bare(&kept);
+                    for said in &said {
+                        assert!(bare_kept.contains(&bare(said)), "{path}: {said:?} in {kept:?}");
+                    }
+                    assert_eq!(session.awaits(), Awaits::User);
+                }
+                Err(error) => assert!(said.concat().is_empty(), "{path}: {at}: {error}"),
+            }
+        }
+    }
+    eprintln!("{cuts} cuts");
 }

@@ -159,7 +159,7 @@ impl Core {
             self.later.extend(frames);
             return Ok(());
         }
-        frames.into_iter().try_for_each(|frame| self.push(frame, None, now))
+        frames.into_iter().try_for_each(|frame| self.push_said(frame, now))
     }
 
     fn take_answer(&mut self, frames: Vec<Frame>, is_whole: bool, now: Millis) -> Result<()> {
@@ -167,7 +167,7 @@ impl Core {
         let mut tail = tail.map(Arc::new);
         let first = frames.first().map(|frame| frame.sequence);
         for frame in frames {
-            self.push(frame, Some(tail.take()), now)?;
+            self.push(frame, tail.take(), now)?;
         }
         self.answer = first.filter(|_| is_whole);
         (self.is_asking, self.is_unanswered) = (false, false);
@@ -177,29 +177,29 @@ impl Core {
     /// What was said while an answer was awaited comes behind it, or before the next request.
     fn say_what_waited(&mut self, now: Millis) -> Result<()> {
         for frame in std::mem::take(&mut self.later) {
-            self.push(frame, None, now)?;
+            self.push_said(frame, now)?;
         }
         Ok(())
     }
 
-    /// Pushes a frame: one of an answer, with the tail that it answers, or one that was said.
-    fn push(
-        &mut self,
-        frame: Frame,
-        answers: Option<Option<Arc<FrameSnapshot>>>,
-        now: Millis,
-    ) -> Result<()> {
+    fn push_said(&mut self, frame: Frame, now: Millis) -> Result<()> {
+        let shows = frame.added().any(Facet::is_shown_in_frames);
+        let is_unanswered = shows && frame.source != Source::System;
+        self.push(frame, None, now)?;
+        self.is_unanswered |= is_unanswered;
+        Ok(())
+    }
+
+    /// Pushes a frame with the tail of the context that it answers.
+    fn push(&mut self, frame: Frame, tail: Option<Arc<FrameSnapshot>>, now: Millis) -> Result<()> {
         let sequence = self.history.next_sequence();
         let none_left = || Error::new(ErrorKind::Sequence, "a session has 2^64 frames at most");
         let frame = Frame { sequence: sequence.ok_or_else(none_left)?, ..frame };
-        let is_said = answers.is_none() && frame.source != Source::System;
-        let shows = frame.added().any(Facet::is_shown_in_frames);
-        let frame = self.hud.seal(&mut self.history, frame, answers.flatten(), now)?;
+        let frame = self.hud.seal(&mut self.history, frame, tail, now)?;
         let items = MediaItem::of_frame(&frame);
         if !items.is_empty() {
             self.media.insert(frame.sequence, items);
         }
-        self.is_unanswered |= is_said && shows;
         Ok(())
     }
 

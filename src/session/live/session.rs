@@ -326,13 +326,12 @@ impl Session {
 
     /// What is known, read again where a step could not be made durable.
     fn core(&mut self) -> Result<&mut Core> {
-        let core = match self.core.take() {
-            Some(core) => core,
-            None => {
-                let mut core = Core::new(self.hud.clone());
-                read_steps(&mut *self.store, &mut |_, step| core.take(step).map(|()| true))?;
-                core
-            }
+        let core = if let Some(core) = self.core.take() {
+            core
+        } else {
+            let mut core = Core::new(self.hud.clone());
+            read_steps(&mut *self.store, &mut |_, step| core.take(step).map(|()| true))?;
+            core
         };
         Ok(self.core.insert(core))
     }
