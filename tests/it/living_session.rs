@@ -507,3 +507,54 @@ fn an_answer_that_is_cut_at_any_event_loses_no_word() {
     }
     eprintln!("{cuts} cuts");
 }
+
+/// The example is killed, goes on, and has sent byte for byte what it would have sent otherwise. Cargo
+/// builds the example with the tests, but not with this file alone.
+#[cfg(feature = "storage")]
+#[test]
+fn the_example_sends_the_same_wherever_it_was_killed() {
+    use std::{path::Path, process::Command, process::Stdio, time::Duration};
+
+    use afterimage::session::JournalStore;
+
+    let mut program = std::env::current_exe().unwrap();
+    program.pop();
+    program.set_file_name("examples");
+    program.push(format!("agent{}", std::env::consts::EXE_SUFFIX));
+    if !program.is_file() {
+        eprintln!("skipped: the example is not built");
+        return;
+    }
+    let kills = std::env::var("AFTERIMAGE_KILLS").ok().and_then(|text| text.parse().ok());
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |folder: &Path, provider: &str| {
+        std::fs::create_dir_all(folder).unwrap();
+        let mut command = Command::new(&program);
+        command.arg(provider).current_dir(folder).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let bodies = |folder: &Path| {
+        let mut session = Session::open(JournalStore::open(folder.join("agent")).unwrap()).unwrap();
+        let turns = session.turns();
+        (1..=turns).map(|turn| session.sent(turn).unwrap()).collect::<Vec<_>>()
+    };
+    for provider in ["anthropic", "openai", "responses"] {
+        let [whole, killed] =
+            ["whole", "killed"].map(|name| scratch.path().join(provider).join(name));
+        assert!(run(&whole, provider).wait().unwrap().success());
+        let expected = bodies(&whole);
+        assert!(expected.len() == 80 && expected.iter().any(|body| body.contains("[Summary;")));
+        let mut dead = 0;
+        for round in 0..kills.unwrap_or(30_u64) / 3 {
+            let mut child = run(&killed, provider);
+            std::thread::sleep(Duration::from_micros(7_919 * (round % 97) % 400_000));
+            child.kill().unwrap();
+            dead += u64::from(!child.wait().unwrap().success());
+        }
+        assert!(run(&killed, provider).wait().unwrap().success());
+        let found = bodies(&killed);
+        for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found, expected, "{provider}: request {}, {dead} times killed", turn + 1);
+        }
+        assert_eq!(found.len(), expected.len(), "{provider}: {dead} times killed");
+    }
+}

@@ -43,8 +43,8 @@ pub(super) struct Core {
     window: Option<ContextWindow>,
     /// The window as a step has it, until it is needed.
     saved_window: Option<Value>,
-    /// Of which state of the window a step is there.
-    window_version: u64,
+    /// The last frame of the last request.
+    sent: Option<FrameSeq>,
     tools: Vec<Value>,
     media: BTreeMap<FrameSeq, Vec<MediaItem>>,
     /// The steps so far.
@@ -80,7 +80,7 @@ impl Core {
             history: History::new(),
             window: None,
             saved_window: None,
-            window_version: 0,
+            sent: None,
             tools: Vec::new(),
             media: BTreeMap::new(),
             steps: 0,
@@ -100,6 +100,10 @@ impl Core {
 
     pub(super) fn window(&self) -> Option<&ContextWindow> {
         self.window.as_ref()
+    }
+
+    fn last_frame(&self) -> Option<FrameSeq> {
+        self.history.frames().last().map(|frame| frame.sequence)
     }
 
     /// The number of the next step.
@@ -146,6 +150,7 @@ impl Core {
             self.last = Some(LastRequest { model, aside, body: body.into(), before });
             self.turns += 1;
             self.is_asking = true;
+            self.sent = self.last_frame();
             if request.window.is_some() {
                 self.saved_window = request.window;
             }
@@ -305,7 +310,8 @@ impl Core {
             }
             (None, None) => ContextWindow::new(self.hud.clone(), budget, budget.compression()),
         };
-        self.window_version = window.version();
+        self.sent.into_iter().for_each(|last| window.was_sent(last));
+        let version = window.version();
         if *window.budget() != budget {
             window.set_budget(budget, budget.compression());
         }
@@ -334,7 +340,7 @@ impl Core {
             },
         );
         let blocks = window.transform().blocks().count();
-        let has_changed = window.version() != self.window_version;
+        let has_changed = window.version() != version;
         let saved = has_changed.then(|| window.to_json());
         self.window = Some(window);
         let (fitted, Measured { exported, .. }) = fitted?;
@@ -350,18 +356,23 @@ impl Core {
             Some(last) if is_again => last.before.clone(),
             last => last.as_ref().map(|last| (last.model.api, Arc::clone(&last.body))),
         };
-        let change = before.as_ref().map(|(was, before)| {
-            let rules = match model.api {
-                Api::Messages => PrefixRules::ANTHROPIC,
-                Api::Chat | Api::Responses => PrefixRules::OPENAI,
-            };
-            compare(&sent(*was, before), &request, &*counter, rules)
-        });
-        let change = change.transpose()?;
+        let rules = match model.api {
+            Api::Messages => PrefixRules::ANTHROPIC,
+            Api::Chat | Api::Responses => PrefixRules::OPENAI,
+        };
+        let since = |before: &Request| compare(before, &request, &*counter, rules);
+        let (total, change) = match &before {
+            Some((was, before)) => {
+                let change = since(&sent(*was, before))?;
+                (change.prefix.tokens, Some(change))
+            }
+            None => (since(&request)?.prefix.tokens, None),
+        };
         self.turns += u64::from(!is_again);
         let receipt = Receipt {
             turn: self.turns,
             hash: hash_of(&body),
+            total,
             tokens: request.tokens(&*counter),
             room: model.budget().room(),
             change,
@@ -387,6 +398,7 @@ impl Core {
             let (model, body) = (model.clone(), Arc::from(body.as_str()));
             self.last = Some(LastRequest { model, aside: aside.tokens(), body, before });
             self.is_asking = true;
+            self.sent = self.last_frame();
         }
         Ok((SessionRequest { body, receipt }, step))
     }

@@ -28,7 +28,9 @@ pub struct Receipt {
     pub turn: u64,
     /// Blake3 of the body, in hexadecimal digits.
     pub hash: String,
-    /// Its tokens, by part; what the provider adds around messages and tools is not among them.
+    /// Its tokens with what the provider adds around messages, as `change` counts them.
+    pub total: u64,
+    /// The tokens of its texts, by part.
     pub tokens: RequestTokens,
     /// The tokens that it may have: those of the model without those that are left for the answer.
     pub room: u64,
