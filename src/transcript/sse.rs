@@ -276,12 +276,6 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
                 open.remove(&index_at(&event, "output_index"));
                 done.extend(event.shift_remove("item"));
             }
-            Some(kind) if kind.ends_with(".delta") => {
-                let kind = kind.to_owned();
-                if let Some(item) = open.get_mut(&index_at(&event, "output_index")) {
-                    add_piece(item, &kind, &mut event);
-                }
-            }
             Some("response.created") => {
                 begun = event.get("response").and_then(|response| response.get("id")).cloned();
             }
@@ -292,7 +286,14 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
                 failed.put("error", error);
                 last = Some(failed.into());
             }
-            _ => {}
+            Some(kind) => {
+                let piece = PIECES.iter().find(|piece| piece.event == kind);
+                let item = open.get_mut(&index_at(&event, "output_index"));
+                if let (Some(piece), Some(item)) = (piece, item) {
+                    piece.add(item, &mut event);
+                }
+            }
+            None => {}
         }
     }
     let is_whole = last.is_some();
@@ -314,39 +315,69 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     Some(StreamedResponse { response: response.into(), is_whole, is_ended: is_whole })
 }
 
-/// The pieces of an item that is not done, by the type of their event: the list that has the part, the
-/// part's type, and the member of the part, or of the item, that the piece goes on with.
-const PIECES: [(&str, Option<(&str, &str, &str)>, &str); 7] = [
-    ("response.output_text.delta", Some(("content", "content_index", "output_text")), "text"),
-    ("response.refusal.delta", Some(("content", "content_index", "refusal")), "refusal"),
-    ("response.reasoning_text.delta", Some(("content", "content_index", "reasoning_text")), "text"),
-    (
-        "response.reasoning_summary_text.delta",
-        Some(("summary", "summary_index", "summary_text")),
-        "text",
-    ),
-    ("response.function_call_arguments.delta", None, "arguments"),
-    ("response.custom_tool_call_input.delta", None, "input"),
-    ("response.mcp_call_arguments.delta", None, "arguments"),
+/// A piece of an item that is not done.
+struct Piece {
+    event: &'static str,
+    /// The part of the item that it belongs to; `None` for one of the item itself.
+    part: Option<PieceOfPart>,
+    /// The member that it goes on with.
+    member: &'static str,
+}
+
+struct PieceOfPart {
+    /// The list that has the part.
+    list: &'static str,
+    /// The member of the event that says which.
+    index: &'static str,
+    part_type: &'static str,
+}
+
+const fn of_content(event: &'static str, part_type: &'static str, member: &'static str) -> Piece {
+    let part = PieceOfPart { list: "content", index: "content_index", part_type };
+    Piece { event, part: Some(part), member }
+}
+
+const fn of_item(event: &'static str, member: &'static str) -> Piece {
+    Piece { event, part: None, member }
+}
+
+const PIECES: [Piece; 7] = [
+    of_content("response.output_text.delta", "output_text", "text"),
+    of_content("response.refusal.delta", "refusal", "refusal"),
+    of_content("response.reasoning_text.delta", "reasoning_text", "text"),
+    Piece {
+        event: "response.reasoning_summary_text.delta",
+        part: Some(PieceOfPart {
+            list: "summary",
+            index: "summary_index",
+            part_type: "summary_text",
+        }),
+        member: "text",
+    },
+    of_item("response.function_call_arguments.delta", "arguments"),
+    of_item("response.custom_tool_call_input.delta", "input"),
+    of_item("response.mcp_call_arguments.delta", "arguments"),
 ];
 
-/// Adds a piece to an item that is not done.
-fn add_piece(item: &mut Object, kind: &str, event: &mut Object) {
-    let Some((_, part, member)) = PIECES.iter().find(|(name, ..)| *name == kind) else { return };
-    let Some(Value::String(piece)) = event.shift_remove("delta") else { return };
-    let piece = Object::from_iter([((*member).to_owned(), Value::from(piece))]);
-    let Some((list, index, part_type)) = part else { return join(item, piece) };
-    if item.get(list).and_then(Value::as_array).is_none() {
-        item.put(list, Value::Array(Vec::new()));
-    }
-    let Some(Value::Array(parts)) = item.get_mut(list) else { return };
-    // A part that was passed over has said nothing; an index beyond all sense is the next one.
-    let at = usize::try_from(index_at(event, index)).unwrap_or(usize::MAX).min(parts.len());
-    if at == parts.len() {
-        parts.push(object! { "type": *part_type }.into());
-    }
-    if let Some(Value::Object(part)) = parts.get_mut(at) {
-        join(part, piece);
+impl Piece {
+    fn add(&self, item: &mut Object, event: &mut Object) {
+        let Some(Value::String(text)) = event.shift_remove("delta") else { return };
+        let piece = Object::from_iter([(self.member.to_owned(), Value::from(text))]);
+        let Some(PieceOfPart { list, index, part_type }) = &self.part else {
+            return join(item, piece);
+        };
+        if item.get(list).and_then(Value::as_array).is_none() {
+            item.put(list, Value::Array(Vec::new()));
+        }
+        let Some(Value::Array(parts)) = item.get_mut(list) else { return };
+        // A part that was passed over has said nothing; an index beyond all sense is the next one.
+        let at = usize::try_from(index_at(event, index)).unwrap_or(usize::MAX).min(parts.len());
+        if at == parts.len() {
+            parts.push(object! { "type": *part_type }.into());
+        }
+        if let Some(Value::Object(part)) = parts.get_mut(at) {
+            join(part, piece);
+        }
     }
 }
 

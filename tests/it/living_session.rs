@@ -309,6 +309,7 @@ fn asked(api: Api) -> Session {
     session
 }
 
+#[allow(clippy::too_many_lines, reason = "one stream after the other")]
 /// The events in which a provider would have streamed an answer, each with the words that it says.
 fn events_of(api: Api, response: &serde_json::Value) -> Vec<(String, String)> {
     let mut events = Vec::new();

@@ -3,21 +3,17 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
-    Awaits, Model, Receipt, SessionAnswer, SessionRequest, ToolCall,
-    step::{AnswerStep, BodyChange, RequestStep, Step, hash_of},
+    Awaits, Model, SessionAnswer, ToolCall,
+    step::{AnswerStep, Step},
 };
 use crate::{
     Error, ErrorKind, Result,
     bill::MediaItem,
-    compress::{Engine, FailureLimit},
-    export::{Export, ExportOptions, PrefixRules},
-    hud::{Hud, ProviderFraming, RenderRequest},
+    hud::{Hud, RenderRequest},
     id::{FacetId, FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Request, compare, tools_written},
     snapshot::FrameSnapshot,
-    transcript::{Api, Exchange, ReadReply},
+    transcript::{Api, ReadReply},
     veil::{Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
     window::ContextWindow,
 };
@@ -38,22 +34,22 @@ const OF_PROVIDERS: [&str; 8] = [
 /// could not be made so.
 #[derive(Debug)]
 pub(super) struct Core {
-    hud: Hud,
-    history: History,
-    window: Option<ContextWindow>,
+    pub(super) hud: Hud,
+    pub(super) history: History,
+    pub(super) window: Option<ContextWindow>,
     /// The window as a step has it, until it is needed.
-    saved_window: Option<Value>,
+    pub(super) saved_window: Option<Value>,
     /// The last frame of the last request.
-    sent: Option<FrameSeq>,
-    tools: Vec<Value>,
-    media: BTreeMap<FrameSeq, Vec<MediaItem>>,
+    pub(super) sent: Option<FrameSeq>,
+    pub(super) tools: Vec<Value>,
+    pub(super) media: BTreeMap<FrameSeq, Vec<MediaItem>>,
     /// The steps so far.
     steps: u64,
     /// The requests so far.
-    turns: u64,
-    last: Option<LastRequest>,
+    pub(super) turns: u64,
+    pub(super) last: Option<LastRequest>,
     /// Whether the last request waits for its answer.
-    is_asking: bool,
+    pub(super) is_asking: bool,
     /// What was said since.
     later: Vec<Frame>,
     /// Frames of the history that are in no step yet.
@@ -65,12 +61,12 @@ pub(super) struct Core {
 }
 
 #[derive(Clone, Debug)]
-struct LastRequest {
-    model: Model,
-    aside: u64,
-    body: Arc<str>,
+pub(super) struct LastRequest {
+    pub(super) model: Model,
+    pub(super) aside: u64,
+    pub(super) body: Arc<str>,
     /// The body of the one before it, and the API that it is of.
-    before: Option<(Api, Arc<str>)>,
+    pub(super) before: Option<(Api, Arc<str>)>,
 }
 
 impl Core {
@@ -102,10 +98,6 @@ impl Core {
         self.window.as_ref()
     }
 
-    fn last_frame(&self) -> Option<FrameSeq> {
-        self.history.frames().last().map(|frame| frame.sequence)
-    }
-
     /// The number of the next step.
     pub(super) fn next_step(&self) -> u64 {
         self.steps + 1
@@ -132,7 +124,7 @@ impl Core {
     /// Takes a step that was kept.
     ///
     /// # Errors
-    /// What the history has against its frames, and [`RequestStep::body_after`].
+    /// What the history has against its frames, and a request that is not the one with its hash.
     pub(super) fn take(&mut self, step: Step) -> Result<()> {
         let Step { at, frames, tools, request, answer, .. } = step;
         if let Some(tools) = tools {
@@ -147,16 +139,21 @@ impl Core {
             let before = self.last.take().map(|last| (last.model.api, last.body));
             let body = request.body_after(before.as_ref().map_or("", |(_, body)| body))?;
             let (model, aside) = (request.model, request.aside);
-            self.last = Some(LastRequest { model, aside, body: body.into(), before });
-            self.turns += 1;
-            self.is_asking = true;
-            self.sent = self.last_frame();
+            self.asks(LastRequest { model, aside, body: body.into(), before });
             if request.window.is_some() {
                 self.saved_window = request.window;
             }
         }
         self.steps += 1;
         Ok(())
+    }
+
+    /// A request was made.
+    pub(super) fn asks(&mut self, request: LastRequest) {
+        self.last = Some(request);
+        self.turns += 1;
+        self.is_asking = true;
+        self.sent = self.history.frames().last().map(|frame| frame.sequence);
     }
 
     fn take_said(&mut self, frames: Vec<Frame>, now: Millis) -> Result<()> {
@@ -180,7 +177,7 @@ impl Core {
     }
 
     /// What was said while an answer was awaited comes behind it, or before the next request.
-    fn say_what_waited(&mut self, now: Millis) -> Result<()> {
+    pub(super) fn say_what_waited(&mut self, now: Millis) -> Result<()> {
         for frame in std::mem::take(&mut self.later) {
             self.push_said(frame, now)?;
         }
@@ -290,119 +287,6 @@ impl Core {
         open
     }
 
-    /// The next request to `model`, with its step; without one where it is the last request again, which
-    /// waits for its answer.
-    pub(super) fn request(
-        &mut self,
-        model: &Model,
-        engine: &dyn Engine,
-        now: Millis,
-    ) -> Result<(SessionRequest, Option<Step>)> {
-        self.say_what_waited(now)?;
-        let counter = Arc::clone(self.hud.counter());
-        let tools: Vec<Value> =
-            self.tools.iter().map(|tool| tools_written(tool, model.api)).collect();
-        let budget = model.budget_beside(&tools, &*counter);
-        let mut window = match (self.window.take(), self.saved_window.take()) {
-            (Some(window), _) => window,
-            (None, Some(saved)) => {
-                ContextWindow::from_json(saved, self.hud.clone(), &mut self.history, now)?
-            }
-            (None, None) => ContextWindow::new(self.hud.clone(), budget, budget.compression()),
-        };
-        self.sent.into_iter().for_each(|last| window.was_sent(last));
-        let version = window.version();
-        if *window.budget() != budget {
-            window.set_budget(budget, budget.compression());
-        }
-        let framing = ProviderFraming::default();
-        let aside = self.last.as_ref().map_or(0, |last| last.aside);
-        let mut aside = SetAside::new(framing, aside);
-        let Self { history, media, .. } = self;
-        let options = ExportOptions::default();
-        let fitted = fit_whole(
-            &mut window,
-            history,
-            &mut aside,
-            &FailureLimit::new(engine, FAILURES),
-            now,
-            &mut |_| {},
-            |history, fitted| {
-                let export = Export::of(history, &fitted.context)?;
-                let exported = match model.api {
-                    Api::Chat => export.openai_chat(&options),
-                    Api::Messages => export.anthropic(&options),
-                    Api::Responses => export.responses(&options),
-                };
-                let tokens = exported.tokens(&*counter, framing);
-                let media = media_in(media, &fitted.context, Some(&model.name));
-                Ok(Measured { exported: Some(exported), tokens, media })
-            },
-        );
-        let blocks = window.transform().blocks().count();
-        let has_changed = window.version() != version;
-        let saved = has_changed.then(|| window.to_json());
-        self.window = Some(window);
-        let (fitted, Measured { exported, .. }) = fitted?;
-        let Some(exported) = exported else {
-            return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
-        };
-        let repairs = exported.report().clone();
-        let body = model.body(&tools, exported.value());
-        let request = sent(model.api, &body);
-        let is_again = self.is_asking && self.unsaved.is_empty();
-        let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.body == *body);
-        let before = match &self.last {
-            Some(last) if is_again => last.before.clone(),
-            last => last.as_ref().map(|last| (last.model.api, Arc::clone(&last.body))),
-        };
-        let rules = match model.api {
-            Api::Messages => PrefixRules::ANTHROPIC,
-            Api::Chat | Api::Responses => PrefixRules::OPENAI,
-        };
-        let since = |before: &Request| compare(before, &request, &*counter, rules);
-        let (total, change) = match &before {
-            Some((was, before)) => {
-                let change = since(&sent(*was, before))?;
-                (change.prefix.tokens, Some(change))
-            }
-            None => (since(&request)?.prefix.tokens, None),
-        };
-        self.turns += u64::from(!is_again);
-        let receipt = Receipt {
-            turn: self.turns,
-            hash: hash_of(&body),
-            total,
-            tokens: request.tokens(&*counter),
-            room: model.budget().room(),
-            change,
-            epoch: fitted.epoch,
-            blocks,
-            dropped: fitted.dropped,
-            shortened: fitted.shortened,
-            repairs,
-            failures: fitted.failures,
-        };
-        let step = (!is_again).then(|| {
-            let before = before.as_ref().map_or("", |(_, body)| body);
-            let request = RequestStep {
-                model: model.clone(),
-                hash: receipt.hash.clone(),
-                body: BodyChange::between(before, &body),
-                aside: aside.tokens(),
-                window: saved,
-            };
-            Step { request: Some(request), ..self.said(now) }
-        });
-        if step.is_some() {
-            let (model, body) = (model.clone(), Arc::from(body.as_str()));
-            self.last = Some(LastRequest { model, aside: aside.tokens(), body, before });
-            self.is_asking = true;
-            self.sent = self.last_frame();
-        }
-        Ok((SessionRequest { body, receipt }, step))
-    }
-
     /// Takes the answer to the last request, with its step.
     pub(super) fn answer(
         &mut self,
@@ -442,9 +326,4 @@ impl Core {
         };
         Ok((answer, step))
     }
-}
-
-/// A body as a request that was sent.
-fn sent(api: Api, body: &str) -> Request {
-    Request::recorded(&Exchange { api, request: body.into(), ..Exchange::default() })
 }

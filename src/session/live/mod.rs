@@ -1,5 +1,6 @@
 //! A session that an agent's loop lives: see [`Session`].
 
+mod asking;
 mod core;
 mod model;
 mod receipt;

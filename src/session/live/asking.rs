@@ -1,0 +1,159 @@
+//! The next request of a session: a context that fits, in the provider's form, and its receipt.
+
+use std::sync::Arc;
+
+use super::{
+    super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
+    Model, Receipt, SessionRequest,
+    core::{Core, LastRequest},
+    step::{BodyChange, RequestStep, Step, hash_of},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    compress::{Engine, FailureLimit},
+    export::{Export, ExportOptions, PrefixRules},
+    hud::ProviderFraming,
+    id::Millis,
+    json::Value,
+    request::{Request, compare, tools_written},
+    transcript::{Api, Exchange},
+    window::{ContextWindow, FittedContext},
+};
+
+/// A context that fits a model, as it is sent.
+struct Fitted {
+    context: FittedContext,
+    sent: Measured,
+    /// The tokens that are set aside for what a request has besides its texts.
+    aside: u64,
+    /// The window, where what stands for frames has changed.
+    window: Option<Value>,
+}
+
+impl Core {
+    /// The next request to `model`, with its step; without one where it is the last request again, which
+    /// waits for its answer.
+    pub(super) fn request(
+        &mut self,
+        model: &Model,
+        engine: &dyn Engine,
+        now: Millis,
+    ) -> Result<(SessionRequest, Option<Step>)> {
+        self.say_what_waited(now)?;
+        let tools: Vec<Value> =
+            self.tools.iter().map(|tool| tools_written(tool, model.api)).collect();
+        let fitted = self.fit(model, &tools, engine, now)?;
+        let Some(exported) = fitted.sent.exported else {
+            return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
+        };
+        let body = model.body(&tools, exported.value());
+        let is_again = self.is_asking && self.is_saved();
+        let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.body == *body);
+        let before = match &self.last {
+            Some(last) if is_again => last.before.clone(),
+            last => last.as_ref().map(|last| (last.model.api, Arc::clone(&last.body))),
+        };
+        let request = sent(model.api, &body);
+        let counter = self.hud.counter();
+        let since = |before: &Request| compare(before, &request, &**counter, rules(model.api));
+        let (total, change) = match &before {
+            Some((was, before)) => {
+                let change = since(&sent(*was, before))?;
+                (change.prefix.tokens, Some(change))
+            }
+            None => (since(&request)?.prefix.tokens, None),
+        };
+        let blocks = self.window.as_ref().map_or(0, |window| window.transform().blocks().count());
+        let receipt = Receipt {
+            turn: self.turns + u64::from(!is_again),
+            hash: hash_of(&body),
+            total,
+            tokens: request.tokens(&**counter),
+            room: model.budget().room(),
+            change,
+            epoch: fitted.context.epoch,
+            blocks,
+            dropped: fitted.context.dropped,
+            shortened: fitted.context.shortened,
+            repairs: exported.report().clone(),
+            failures: fitted.context.failures,
+        };
+        if is_again {
+            return Ok((SessionRequest { body, receipt }, None));
+        }
+        let request = RequestStep {
+            model: model.clone(),
+            hash: receipt.hash.clone(),
+            body: BodyChange::between(before.as_ref().map_or("", |(_, body)| body), &body),
+            aside: fitted.aside,
+            window: fitted.window,
+        };
+        let step = Step { request: Some(request), ..self.said(now) };
+        self.asks(LastRequest {
+            model: model.clone(),
+            aside: fitted.aside,
+            body: Arc::from(body.as_str()),
+            before,
+        });
+        Ok((SessionRequest { body, receipt }, Some(step)))
+    }
+
+    /// The context that fits `model` beside these tools.
+    fn fit(
+        &mut self,
+        model: &Model,
+        tools: &[Value],
+        engine: &dyn Engine,
+        now: Millis,
+    ) -> Result<Fitted> {
+        let counter = Arc::clone(self.hud.counter());
+        let budget = model.budget_beside(tools, &*counter);
+        let mut window = match (self.window.take(), self.saved_window.take()) {
+            (Some(window), _) => window,
+            (None, Some(saved)) => {
+                ContextWindow::from_json(saved, self.hud.clone(), &mut self.history, now)?
+            }
+            (None, None) => ContextWindow::new(self.hud.clone(), budget, budget.compression()),
+        };
+        self.sent.into_iter().for_each(|last| window.was_sent(last));
+        let version = window.version();
+        if *window.budget() != budget {
+            window.set_budget(budget, budget.compression());
+        }
+        let framing = ProviderFraming::default();
+        let mut aside = SetAside::new(framing, self.last.as_ref().map_or(0, |last| last.aside));
+        let Self { history, media, .. } = self;
+        let options = ExportOptions::default();
+        let measure = |history: &_, fitted: &FittedContext| {
+            let export = Export::of(history, &fitted.context)?;
+            let exported = match model.api {
+                Api::Chat => export.openai_chat(&options),
+                Api::Messages => export.anthropic(&options),
+                Api::Responses => export.responses(&options),
+            };
+            let tokens = exported.tokens(&*counter, framing);
+            let media = media_in(media, &fitted.context, Some(&model.name));
+            Ok(Measured { exported: Some(exported), tokens, media })
+        };
+        let engine = FailureLimit::new(engine, FAILURES);
+        let fitted =
+            fit_whole(&mut window, history, &mut aside, &engine, now, &mut |_| {}, measure);
+        let (context, sent) = fitted?;
+        let saved = (window.version() != version).then(|| window.to_json());
+        self.window = Some(window);
+        Ok(Fitted { context, sent, aside: aside.tokens(), window: saved })
+    }
+}
+
+/// What the caches of providers serve.
+fn rules(api: Api) -> PrefixRules {
+    match api {
+        Api::Messages => PrefixRules::ANTHROPIC,
+        Api::Chat | Api::Responses => PrefixRules::OPENAI,
+    }
+}
+
+/// A body as a request that was sent.
+fn sent(api: Api, body: &str) -> Request {
+    Request::recorded(&Exchange { api, request: body.into(), ..Exchange::default() })
+}
