@@ -21,6 +21,8 @@ mod viewer;
 pub use fitting::{Fit, FittedRequest, FittingStep, RequestFitter};
 #[cfg(feature = "storage")]
 pub use live::JournalStore;
+#[cfg(feature = "nats")]
+pub use live::NatsSession;
 pub use live::{
     AnswerStream, Awaits, MemoryStore, Model, Receipt, Session, SessionAnswer, SessionOptions,
     SessionRequest, SessionStore, Tool, ToolCall,

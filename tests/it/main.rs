@@ -50,6 +50,8 @@ mod kept_strings;
 mod ladder;
 mod layering;
 mod living_session;
+#[cfg(feature = "nats")]
+mod living_session_nats;
 #[cfg(feature = "bpe")]
 mod media;
 mod memory;

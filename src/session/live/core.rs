@@ -14,6 +14,7 @@ use crate::{
     json::Value,
     snapshot::FrameSnapshot,
     transcript::{Api, ReadReply},
+    usage::Usage,
     veil::{Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
     window::ContextWindow,
 };
@@ -58,6 +59,8 @@ pub(super) struct Core {
     answer: Option<FrameSeq>,
     /// Whether something was said that no answer has seen.
     is_unanswered: bool,
+    /// The usage of answers that are in no context.
+    paid: Vec<Usage>,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +90,7 @@ impl Core {
             unsaved: Vec::new(),
             answer: None,
             is_unanswered: false,
+            paid: Vec::new(),
         }
     }
 
@@ -96,6 +100,10 @@ impl Core {
 
     pub(super) fn window(&self) -> Option<&ContextWindow> {
         self.window.as_ref()
+    }
+
+    pub(super) fn paid_beside(&self) -> &[Usage] {
+        &self.paid
     }
 
     /// The number of the next step.
@@ -126,7 +134,11 @@ impl Core {
     /// # Errors
     /// What the history has against its frames, and a request that is not the one with its hash.
     pub(super) fn take(&mut self, step: Step) -> Result<()> {
-        let Step { at, frames, tools, request, answer, .. } = step;
+        let Step { at, frames, tools, request, answer, paid, .. } = step;
+        if let (Some(paid), Some(last)) = (paid, &self.last) {
+            let read = ReadReply::of(last.model.api, &paid.body, FrameSeq::default(), 0);
+            self.paid.extend(read.ok().and_then(|read| read.answer.usage));
+        }
         if let Some(tools) = tools {
             self.tools = tools;
         }

@@ -3,6 +3,7 @@
 mod asking;
 mod core;
 mod model;
+mod owner;
 mod receipt;
 mod session;
 mod step;
@@ -12,6 +13,8 @@ mod tool;
 
 pub use model::Model;
 pub use receipt::{Awaits, Receipt, SessionAnswer, SessionRequest, ToolCall};
+#[cfg(feature = "nats")]
+pub use session::NatsSession;
 pub use session::{Session, SessionOptions};
 #[cfg(feature = "storage")]
 pub use store::JournalStore;

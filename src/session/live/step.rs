@@ -29,6 +29,9 @@ pub(super) struct Step {
     /// The answer, whose frames are those of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<AnswerStep>,
+    /// An answer that came too late: another process was faster. It is in no context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paid: Option<AnswerStep>,
 }
 
 /// A request that was made.
@@ -69,8 +72,8 @@ pub(super) struct BodyChange {
 
 impl Step {
     pub(super) fn at(now: Millis) -> Self {
-        let (frames, tools, request, answer) = Default::default();
-        Self { version: VERSION, at: now, frames, tools, request, answer }
+        let (frames, tools, request, answer, paid) = Default::default();
+        Self { version: VERSION, at: now, frames, tools, request, answer, paid }
     }
 
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {

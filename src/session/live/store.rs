@@ -48,12 +48,16 @@ impl SessionStore for MemoryStore {
 
 #[cfg(feature = "storage")]
 pub use journal::JournalStore;
+#[cfg(feature = "nats")]
+pub(super) use journal::NatsSteps;
 
 #[cfg(feature = "storage")]
 mod journal {
     use std::path::Path;
 
     use super::SessionStore;
+    #[cfg(feature = "nats")]
+    use crate::journal::NatsJournal;
     use crate::{
         Result,
         id::Millis,
@@ -90,10 +94,45 @@ mod journal {
         }
     }
 
+    /// A step as an event, behind the one before it. Another step with the same number is another
+    /// event.
+    fn event(number: u64, step: &[u8]) -> Result<(Expected, NewEvent)> {
+        let hash = blake3::hash(step).to_hex();
+        let id = EventId::new(format!("{number}-{hash}"))?;
+        Ok((Expected::Last(number.saturating_sub(1)), NewEvent::new(id, KIND, step)?))
+    }
+
+    #[cfg(feature = "nats")]
+    /// Steps as the events of a journal on a server.
+    pub(in super::super) struct NatsSteps {
+        journal: NatsJournal,
+        session: SessionName,
+    }
+
+    #[cfg(feature = "nats")]
+    impl NatsSteps {
+        pub(in super::super) fn of(journal: NatsJournal, session: SessionName) -> Self {
+            Self { journal, session }
+        }
+    }
+
+    #[cfg(feature = "nats")]
+    impl super::super::owner::Steps for NatsSteps {
+        async fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
+            let (expected, event) = event(number, step)?;
+            self.journal.append(&self.session, expected, event, now).await?;
+            Ok(())
+        }
+
+        async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+            let events = self.journal.read(&self.session, first, most).await?;
+            Ok(events.into_iter().map(|event| event.body).collect())
+        }
+    }
+
     impl SessionStore for JournalStore {
         fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
-            let event = NewEvent::new(EventId::new(number.to_string())?, KIND, step)?;
-            let expected = Expected::Last(number.saturating_sub(1));
+            let (expected, event) = event(number, step)?;
             self.journal.append(&self.session, expected, event, now)?;
             Ok(())
         }

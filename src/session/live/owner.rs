@@ -1,0 +1,309 @@
+//! What owns a session, written once: `Session` runs it at once, `NatsSession` awaits it.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::SystemTime,
+};
+
+use super::{
+    Awaits, Model, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
+    core::Core,
+    step::{AnswerStep, Step},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    hud::{Hud, NativeFormat},
+    id::{FacetType, Millis},
+    json::{Object, ObjectExt},
+    usage::Usage,
+    veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
+    window::ContextWindow,
+};
+
+/// The id of the system prompt.
+const SYSTEM: &str = "system-prompt";
+
+/// How many steps are read at once.
+const PAGE: usize = 256;
+
+/// How often an answer that came too late is tried to be kept while others go on.
+const TRIES: usize = 16;
+
+/// A [`SessionStore`](super::SessionStore) that is awaited.
+pub(super) trait Steps {
+    async fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()>;
+    async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>>;
+}
+
+/// A session with the store of its steps.
+pub(super) struct Owner<S> {
+    /// `None` where the steps could not be read again after one could not be made durable.
+    core: Option<Core>,
+    store: S,
+    options: SessionOptions,
+    hud: Hud,
+}
+
+impl<S: Steps> Owner<S> {
+    pub(super) async fn open(store: S, options: SessionOptions) -> Result<Self> {
+        let format = Arc::new(NativeFormat);
+        let hud = Hud::builder(Arc::clone(&options.counter)).format(format).build();
+        let mut owner = Self { core: None, store, options, hud };
+        owner.core().await?;
+        Ok(owner)
+    }
+
+    pub(super) async fn system(&mut self, text: &str) -> Result<()> {
+        match self.core().await?.facet(SYSTEM) {
+            Some(known) if known.content == text => Ok(()),
+            Some(_) => {
+                let message =
+                    "the session has another system prompt, which its requests were sent with";
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+            None => self.say(Source::System, Facet::new(SYSTEM, FacetType::SYSTEM, text)).await,
+        }
+    }
+
+    pub(super) async fn tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
+        let (tools, now) = (tools.into_iter().map(Tool::into_value).collect(), clock());
+        match self.core().await?.set_tools(tools, now) {
+            Some(step) => self.keep(step).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn user(&mut self, text: impl Into<String>) -> Result<()> {
+        self.say(Source::User, Facet::new("", FacetType::EVENT, text)).await
+    }
+
+    pub(super) async fn tool_result(&mut self, call: &str, said: impl Into<String>) -> Result<()> {
+        self.result_of(call, said.into(), CallOutcome::Unstated).await
+    }
+
+    pub(super) async fn tool_error(&mut self, call: &str, why: impl Into<String>) -> Result<()> {
+        self.result_of(call, why.into(), CallOutcome::Failed).await
+    }
+
+    async fn result_of(&mut self, call: &str, said: String, outcome: CallOutcome) -> Result<()> {
+        let open = self.core().await?.open_calls();
+        let Some(ToolCall { name, .. }) = open.into_iter().find(|open| open.id == call) else {
+            let message = format!("no call with the id {call:?} waits for a result");
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        };
+        let (answers, tool) = (Some(Box::from(call)), Some(name.into()));
+        let part = PartContent::Result { answers, tool, outcome };
+        let facet = Facet::new("", FacetType::RESULT, said).with_part(part);
+        self.say(Source::Environment, facet).await
+    }
+
+    pub(super) async fn ambient(&mut self, name: &str, content: impl Into<String>) -> Result<()> {
+        let (content, now) = (content.into(), clock());
+        let core = self.core().await?;
+        let op = match core.facet(name) {
+            Some(known) if known.content == content => return Ok(()),
+            Some(_) => {
+                let mut change = Object::new();
+                change.put("content", content);
+                FacetOp::rewrite(name, change)
+            }
+            None => FacetOp::add(Facet::new(name, FacetType::AMBIENT, content).named(name)),
+        };
+        core.say_frame(Frame::new(0, Source::Environment).with(op), now)
+    }
+
+    pub(super) async fn push(&mut self, frame: Frame) -> Result<()> {
+        self.core().await?.say_frame(frame, clock())?;
+        self.save().await
+    }
+
+    async fn say(&mut self, source: Source, facet: Facet) -> Result<()> {
+        self.core().await?.say(source, vec![facet], clock())?;
+        self.save().await
+    }
+
+    pub(super) async fn save(&mut self) -> Result<()> {
+        let core = self.core().await?;
+        if core.is_saved() {
+            return Ok(());
+        }
+        let step = core.said(clock());
+        self.keep(step).await
+    }
+
+    pub(super) async fn catch_up(&mut self) -> Result<u64> {
+        self.save().await?;
+        let Self { core, store, .. } = self;
+        let Some(core) = core else { return Ok(0) };
+        let first = core.next_step();
+        read_steps(store, first, |step| core.take(step).map(|()| true)).await?;
+        Ok(core.next_step() - first)
+    }
+
+    pub(super) async fn request(&mut self, model: &Model) -> Result<SessionRequest> {
+        let engine = Arc::clone(&self.options.engine);
+        match self.core().await?.request(model, &*engine, clock()) {
+            Ok((request, None)) => Ok(request),
+            Ok((request, Some(step))) => self.keep(step).await.map(|()| request),
+            Err(error) => {
+                self.read_again().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn answer(&mut self, body: impl AsRef<[u8]>) -> Result<SessionAnswer> {
+        let body = str::from_utf8(body.as_ref()).map_err(|error| {
+            let message = format!("an answer is text in UTF-8; {error}");
+            Error::new(ErrorKind::Utf8, message)
+        })?;
+        self.take_answer(body, None).await
+    }
+
+    pub(super) async fn take_answer(
+        &mut self,
+        body: &str,
+        cut: Option<String>,
+    ) -> Result<SessionAnswer> {
+        let (answer, step) = self.core().await?.answer(body, cut, clock())?;
+        self.keep(step).await.map(|()| answer)
+    }
+
+    pub(super) async fn sent(&mut self, turn: u64) -> Result<String> {
+        let (mut body, mut number) = (String::new(), 0);
+        let found = read_steps(&mut self.store, 1, |step| {
+            if let Some(request) = step.request {
+                body = request.body_after(&body)?;
+                number += 1;
+            }
+            Ok(number < turn)
+        });
+        found.await?;
+        if number == turn && turn > 0 {
+            return Ok(body);
+        }
+        let message = format!("expected a request from 1 to {number}, found {turn}");
+        Err(Error::new(ErrorKind::OutOfRange, message))
+    }
+
+    /// What is known, read again where that failed before.
+    async fn core(&mut self) -> Result<&mut Core> {
+        let core = if let Some(core) = self.core.take() {
+            core
+        } else {
+            let mut core = Core::new(self.hud.clone());
+            read_steps(&mut self.store, 1, |step| core.take(step).map(|()| true)).await?;
+            core
+        };
+        Ok(self.core.insert(core))
+    }
+
+    /// Lets go what is known, and reads again what is kept. Where that fails too, the next call tries
+    /// again, and says why.
+    async fn read_again(&mut self) {
+        self.core = None;
+        let _ = self.core().await;
+    }
+
+    /// Makes a step durable. Where that fails, what is kept counts. An answer that another process was
+    /// faster than is kept beside: it was paid.
+    async fn keep(&mut self, step: Step) -> Result<()> {
+        let Err(error) = self.append(&step).await else { return Ok(()) };
+        self.read_again().await;
+        if let (ErrorKind::Conflict, Some(answer)) = (error.kind(), step.answer) {
+            self.keep_paid(answer).await?;
+        }
+        Err(error)
+    }
+
+    async fn keep_paid(&mut self, answer: AnswerStep) -> Result<()> {
+        let step = Step { paid: Some(answer), ..Step::at(clock()) };
+        for _ in 0..TRIES {
+            self.core().await?;
+            match self.append(&step).await {
+                Ok(()) => {
+                    self.read_again().await;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => self.read_again().await,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, "others went on too often for an answer to be kept"))
+    }
+
+    async fn append(&mut self, step: &Step) -> Result<()> {
+        let Some(core) = &mut self.core else { return Ok(()) };
+        self.store.append(core.next_step(), &step.to_bytes()?, step.at).await?;
+        core.stepped();
+        Ok(())
+    }
+}
+
+impl<S> Owner<S> {
+    pub(super) fn awaits(&self) -> Awaits {
+        self.core.as_ref().map_or(Awaits::User, Core::awaits)
+    }
+
+    pub(super) fn unanswered(&self) -> Option<u64> {
+        self.core.as_ref().and_then(Core::unanswered)
+    }
+
+    pub(super) fn turns(&self) -> u64 {
+        self.core.as_ref().map_or(0, Core::turns)
+    }
+
+    pub(super) fn paid_beside(&self) -> &[Usage] {
+        self.core.as_ref().map_or(&[], Core::paid_beside)
+    }
+
+    pub(super) fn history(&self) -> &History {
+        static NONE: std::sync::LazyLock<History> = std::sync::LazyLock::new(History::new);
+        self.core.as_ref().map_or(&NONE, Core::history)
+    }
+
+    pub(super) fn window(&self) -> Option<&ContextWindow> {
+        self.core.as_ref().and_then(Core::window)
+    }
+}
+
+/// Reads the steps of a store from one on, until `each` wants no more.
+async fn read_steps(
+    store: &mut impl Steps,
+    first: u64,
+    mut each: impl FnMut(Step) -> Result<bool>,
+) -> Result<()> {
+    let mut number = first;
+    loop {
+        let page = store.read(number, PAGE).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        for bytes in page {
+            let at_step = |error: Error| error.under(format_args!("step {number}"));
+            if !Step::from_bytes(&bytes).and_then(&mut each).map_err(at_step)? {
+                return Ok(());
+            }
+            number += 1;
+        }
+    }
+}
+
+/// The clock of a session's steps; no byte of a request depends on it.
+fn clock() -> Millis {
+    SystemTime::now().into()
+}
+
+/// The result of an operation on a store that answers at once.
+pub(super) fn now<F: Future>(operation: F) -> F::Output {
+    let mut operation = pin!(operation);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = operation.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}
