@@ -135,7 +135,7 @@ impl NatsSession {
         name: SessionName,
         options: SessionOptions,
     ) -> Result<Self> {
-        Owner::open(NatsSteps::of(journal, name), options).await.map(Self)
+        Box::pin(Owner::open(NatsSteps::of(journal, name), options)).await.map(Self)
     }
 
     /// Takes what came of the answer to the last request, whose stream broke off for this reason.
