@@ -263,6 +263,42 @@ fn what_is_said_while_an_answer_is_awaited_comes_behind_it() {
 }
 
 #[test]
+fn a_session_that_goes_back_makes_the_request_of_then() {
+    for api in APIS {
+        let store = MemoryStore::default();
+        let mut session = Session::open_with(store.clone(), options()).unwrap();
+        let large = Model::new(api, "m", 1_000_000);
+        let bodies = live(&mut session, &large, 8).unwrap();
+        for turn in [6, 3, 3] {
+            session.rewind(turn).unwrap();
+            assert_eq!(session.awaits(), Awaits::Answer);
+            let body = session.request(&large).unwrap().body;
+            // The clock stands last, and says another time.
+            let then = bodies[turn as usize - 1].split("frames ago").next().unwrap();
+            let (then, _) = then.rsplit_once(',').unwrap();
+            assert!(body.starts_with(then), "{api} {turn}: {then}\n{body}");
+            session.answer(answer(api, &body)).unwrap();
+            let mut again = Session::open_with(store.clone(), options()).unwrap();
+            assert_eq!(again.awaits(), session.awaits(), "{api} {turn}");
+            if let Awaits::Results(calls) = again.awaits() {
+                session.tool_result(&calls[0].id, "06:10").unwrap();
+                assert_eq!(again.catch_up().unwrap(), 1);
+                assert_eq!(again.awaits(), session.awaits(), "{api} {turn}");
+            }
+        }
+        assert_eq!(session.rewind(7).unwrap_err().kind(), ErrorKind::OutOfRange, "left behind");
+        assert_eq!(session.rewind(99).unwrap_err().kind(), ErrorKind::OutOfRange);
+        assert_eq!(session.rewind(0).unwrap_err().kind(), ErrorKind::OutOfRange);
+
+        let mut branch = session.branch(3, MemoryStore::default()).unwrap();
+        assert_eq!((branch.turns(), branch.awaits()), (2, Awaits::Answer));
+        assert_eq!(branch.sent(2).unwrap(), bodies[1]);
+        let full = session.branch(3, store.clone()).unwrap_err();
+        assert_eq!(full.kind(), ErrorKind::Conflict);
+    }
+}
+
+#[test]
 fn another_model_goes_on_with_the_same_session() {
     let mut session = Session::open_with(MemoryStore::default(), options()).unwrap();
     live(&mut session, &model(Api::Chat), 10).unwrap();
@@ -558,4 +594,27 @@ fn the_example_sends_the_same_wherever_it_was_killed() {
         }
         assert_eq!(found.len(), expected.len(), "{provider}: {dead} times killed");
     }
+}
+
+#[cfg(all(feature = "rules", feature = "bpe"))]
+#[test]
+fn a_receipt_says_what_a_cache_will_serve_and_what_that_costs() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    let model = Model::anthropic("claude-sonnet-4-5", 200_000);
+    session.system(&"Answer in one line, in the words of the harbour. ".repeat(400)).unwrap();
+    session.user("Is it open?").unwrap();
+    let first = session.request(&model).unwrap().receipt.cache.unwrap();
+    assert_eq!(first.read, 0);
+    assert!(first.write > 3_000 && first.price.is_some(), "{first:?}");
+    let usage = format!(
+        r#"{{"input_tokens":3,"cache_creation_input_tokens":{},"output_tokens":2}}"#,
+        first.write
+    );
+    let yes = format!(r#"{{"content":[{{"type":"text","text":"Yes."}}],"usage":{usage}}}"#);
+    session.answer(yes).unwrap();
+    session.user("Until when?").unwrap();
+    let second = session.request(&model).unwrap().receipt.cache.unwrap();
+    assert!(second.read >= first.write - 10 && second.write < 100, "{second:?}");
+    let other = Model::anthropic("nobody-knows-this", 200_000);
+    assert!(session.request(&other).unwrap().receipt.cache.is_err());
 }

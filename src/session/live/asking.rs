@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
     Model, Receipt, SessionRequest,
-    core::{Core, LastRequest},
+    core::{Core, LastRequest, SentBody},
     step::{BodyChange, RequestStep, Step, hash_of},
 };
 use crate::{
@@ -18,6 +18,11 @@ use crate::{
     request::{Request, compare, tools_written},
     transcript::{Api, Exchange},
     window::{ContextWindow, FittedContext},
+};
+#[cfg(feature = "rules")]
+use crate::{
+    bill::Prices,
+    guard::{CacheForecast, CacheRules, Guard, NoForecast, SentRequest},
 };
 
 /// A context that fits a model, as it is sent.
@@ -48,29 +53,34 @@ impl Core {
         };
         let body = model.body(&tools, exported.value());
         let is_again = self.is_asking && self.is_saved();
-        let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.body == *body);
+        let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.sent.body == *body);
         let before = match &self.last {
             Some(last) if is_again => last.before.clone(),
-            last => last.as_ref().map(|last| (last.model.api, Arc::clone(&last.body))),
+            last => last.as_ref().map(|last| last.sent.clone()),
         };
-        let request = sent(model.api, &body);
-        let counter = self.hud.counter();
-        let since = |before: &Request| compare(before, &request, &**counter, rules(model.api));
+        let sent = SentBody { api: model.api, body: body.as_str().into(), at: now };
+        let request = sent.request();
+        let counter = Arc::clone(self.hud.counter());
+        let since = |before: &Request| compare(before, &request, &*counter, rules(model.api));
         let (total, change) = match &before {
-            Some((was, before)) => {
-                let change = since(&sent(*was, before))?;
+            Some(before) => {
+                let change = since(&before.request())?;
                 (change.prefix.tokens, Some(change))
             }
             None => (since(&request)?.prefix.tokens, None),
         };
+        #[cfg(feature = "rules")]
+        let cache = self.forecast(before.as_ref(), &request, now)?;
         let blocks = self.window.as_ref().map_or(0, |window| window.transform().blocks().count());
         let receipt = Receipt {
             turn: self.turns + u64::from(!is_again),
             hash: hash_of(&body),
             total,
-            tokens: request.tokens(&**counter),
+            tokens: request.tokens(&*counter),
             room: model.budget().room(),
             change,
+            #[cfg(feature = "rules")]
+            cache,
             epoch: fitted.context.epoch,
             blocks,
             dropped: fitted.context.dropped,
@@ -84,18 +94,36 @@ impl Core {
         let request = RequestStep {
             model: model.clone(),
             hash: receipt.hash.clone(),
-            body: BodyChange::between(before.as_ref().map_or("", |(_, body)| body), &body),
+            body: BodyChange::between(before.as_ref().map_or("", |before| &before.body), &body),
             aside: fitted.aside,
             window: fitted.window,
         };
         let step = Step { request: Some(request), ..self.said(now) };
-        self.asks(LastRequest {
-            model: model.clone(),
-            aside: fitted.aside,
-            body: Arc::from(body.as_str()),
-            before,
-        });
+        self.asks(LastRequest { model: model.clone(), aside: fitted.aside, sent, before });
         Ok((SessionRequest { body, receipt }, Some(step)))
+    }
+
+    /// What a cache will make of a request after the one before it.
+    #[cfg(feature = "rules")]
+    fn forecast(
+        &mut self,
+        before: Option<&SentBody>,
+        request: &Request,
+        now: Millis,
+    ) -> Result<Result<CacheForecast, NoForecast>> {
+        let guard = match self.guard.take() {
+            Some(guard) => guard,
+            None => Guard::new(CacheRules::embedded()?, Arc::clone(self.hud.counter()))
+                .with_prices(Prices::embedded()?),
+        };
+        let was = before.map(|before| (before.request(), before.at));
+        let before = was.as_ref().map(|(request, at)| {
+            let before = SentRequest::new(request).at(*at);
+            self.reported.as_ref().map_or(before, |usage| before.reported(usage))
+        });
+        let prediction = guard.predict(before.as_ref(), &SentRequest::new(request).at(now));
+        self.guard = Some(guard);
+        Ok(prediction?.cache)
     }
 
     /// The context that fits `model` beside these tools.
@@ -153,7 +181,10 @@ fn rules(api: Api) -> PrefixRules {
     }
 }
 
-/// A body as a request that was sent.
-fn sent(api: Api, body: &str) -> Request {
-    Request::recorded(&Exchange { api, request: body.into(), ..Exchange::default() })
+impl SentBody {
+    /// As a request that was sent.
+    fn request(&self) -> Request {
+        let (api, request) = (self.api, Arc::clone(&self.body).into());
+        Request::recorded(&Exchange { api, request, ..Exchange::default() })
+    }
 }

@@ -1,11 +1,13 @@
 //! A session without IO: it makes steps, and takes them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Awaits, Model, SessionAnswer, ToolCall,
     step::{AnswerStep, Step},
 };
+#[cfg(feature = "rules")]
+use crate::guard::Guard;
 use crate::{
     Error, ErrorKind, Result,
     bill::MediaItem,
@@ -15,7 +17,7 @@ use crate::{
     snapshot::FrameSnapshot,
     transcript::{Api, ReadReply},
     usage::Usage,
-    veil::{Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
+    veil::{Branch, Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
     window::ContextWindow,
 };
 
@@ -42,6 +44,10 @@ pub(super) struct Core {
     pub(super) saved_window: Option<Value>,
     /// The last frame of the last request.
     pub(super) sent: Option<FrameSeq>,
+    /// The first frame behind each request.
+    ends: Vec<FrameSeq>,
+    /// The frames that the session went back behind.
+    outside: Vec<RangeInclusive<FrameSeq>>,
     pub(super) tools: Vec<Value>,
     pub(super) media: BTreeMap<FrameSeq, Vec<MediaItem>>,
     /// The steps so far.
@@ -61,15 +67,27 @@ pub(super) struct Core {
     is_unanswered: bool,
     /// The usage of answers that are in no context.
     paid: Vec<Usage>,
+    /// What was reported of the last request that was answered.
+    pub(super) reported: Option<Usage>,
+    #[cfg(feature = "rules")]
+    pub(super) guard: Option<Guard>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug)]
+pub(super) struct SentBody {
+    pub(super) api: Api,
+    pub(super) body: Arc<str>,
+    pub(super) at: Millis,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct LastRequest {
     pub(super) model: Model,
     pub(super) aside: u64,
-    pub(super) body: Arc<str>,
-    /// The body of the one before it, and the API that it is of.
-    pub(super) before: Option<(Api, Arc<str>)>,
+    pub(super) sent: SentBody,
+    /// The one before it.
+    pub(super) before: Option<SentBody>,
 }
 
 impl Core {
@@ -80,6 +98,8 @@ impl Core {
             window: None,
             saved_window: None,
             sent: None,
+            ends: Vec::new(),
+            outside: Vec::new(),
             tools: Vec::new(),
             media: BTreeMap::new(),
             steps: 0,
@@ -91,6 +111,9 @@ impl Core {
             answer: None,
             is_unanswered: false,
             paid: Vec::new(),
+            reported: None,
+            #[cfg(feature = "rules")]
+            guard: None,
         }
     }
 
@@ -148,10 +171,11 @@ impl Core {
         }
         if let Some(request) = request {
             self.say_what_waited(at)?;
-            let before = self.last.take().map(|last| (last.model.api, last.body));
-            let body = request.body_after(before.as_ref().map_or("", |(_, body)| body))?;
+            let before = self.last.take().map(|last| last.sent);
+            let body = request.body_after(before.as_ref().map_or("", |before| &before.body))?;
             let (model, aside) = (request.model, request.aside);
-            self.asks(LastRequest { model, aside, body: body.into(), before });
+            let sent = SentBody { api: model.api, body: body.into(), at };
+            self.asks(LastRequest { model, aside, sent, before });
             if request.window.is_some() {
                 self.saved_window = request.window;
             }
@@ -166,6 +190,38 @@ impl Core {
         self.turns += 1;
         self.is_asking = true;
         self.sent = self.history.frames().last().map(|frame| frame.sequence);
+        self.ends.push(self.history.next_sequence().unwrap_or_default());
+    }
+
+    /// Goes back to where a request was made: what came since then is in no context from here on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] where there was no such request, or where it is one that the session
+    /// went back behind.
+    pub(super) fn rewind(&mut self, turn: u64, now: Millis) -> Result<Step> {
+        let at = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1));
+        let end = at.and_then(|at| self.ends.get(at)).copied();
+        let is_outside = |end: FrameSeq| {
+            let last = end.get().checked_sub(1).map(FrameSeq::new);
+            last.is_some_and(|last| self.outside.iter().any(|range| range.contains(&last)))
+        };
+        let Some(end) = end.filter(|end| !is_outside(*end)) else {
+            let found = format_args!("{turn}");
+            let message =
+                format!("expected a request that the session holds, of 1 to {}", self.turns);
+            return Err(Error::new(ErrorKind::OutOfRange, format!("{message}, found {found}")));
+        };
+        let next = self.history.next_sequence().unwrap_or_default().get() + self.later.len() as u64;
+        let kept = self.outside.iter().take_while(|range| *range.end() < end);
+        let mut outside: Vec<_> =
+            kept.map(|range| (range.start().get(), range.end().get())).collect();
+        if end.get() < next {
+            outside.push((end.get(), next - 1));
+        }
+        let mut frame = Frame::new(0, Source::Environment);
+        frame.events.push(Branch::event(outside));
+        self.say_frame(frame, now)?;
+        Ok(self.said(now))
     }
 
     fn take_said(&mut self, frames: Vec<Frame>, now: Millis) -> Result<()> {
@@ -180,6 +236,8 @@ impl Core {
         let tail = self.hud.render_tail(self.history.veil(), &RenderRequest::default(), now)?;
         let mut tail = tail.map(Arc::new);
         let first = frames.first().map(|frame| frame.sequence);
+        let usage = |frame: &Frame| frame.imported.as_ref()?.answer.as_ref()?.usage.clone();
+        self.reported = frames.iter().find_map(usage);
         for frame in frames {
             self.push(frame, tail.take(), now)?;
         }
@@ -199,8 +257,15 @@ impl Core {
     fn push_said(&mut self, frame: Frame, now: Millis) -> Result<()> {
         let shows = frame.added().any(Facet::is_shown_in_frames);
         let is_unanswered = shows && frame.source != Source::System;
+        let goes_back = frame.events.iter().any(Branch::is_event);
         self.push(frame, None, now)?;
-        self.is_unanswered |= is_unanswered;
+        self.is_unanswered |= is_unanswered || goes_back;
+        if goes_back {
+            let told = self.history.frames().last();
+            let branch = told.map(|frame| Branch::of(&frame)).transpose()?.flatten();
+            self.outside = branch.map(|branch| branch.outside).unwrap_or_default();
+            self.answer = None;
+        }
         Ok(())
     }
 

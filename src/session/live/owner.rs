@@ -134,6 +134,31 @@ impl<S: Steps> Owner<S> {
         self.keep(step).await
     }
 
+    pub(super) async fn rewind(&mut self, turn: u64) -> Result<()> {
+        let step = self.core().await?.rewind(turn, clock())?;
+        self.keep(step).await
+    }
+
+    pub(super) async fn copy_until(&mut self, turn: u64, to: &mut impl Steps) -> Result<()> {
+        let (mut number, mut requests) = (0, 0);
+        loop {
+            let page = self.store.read(number + 1, PAGE).await?;
+            if page.is_empty() {
+                let message = format!("expected a request from 1 to {requests}, found {turn}");
+                return Err(Error::new(ErrorKind::OutOfRange, message));
+            }
+            for bytes in page {
+                let step = Step::from_bytes(&bytes)?;
+                requests += u64::from(step.request.is_some());
+                if requests == turn && step.request.is_some() {
+                    return Ok(());
+                }
+                number += 1;
+                to.append(number, &bytes, step.at).await?;
+            }
+        }
+    }
+
     pub(super) async fn catch_up(&mut self) -> Result<u64> {
         self.save().await?;
         let Self { core, store, .. } = self;
@@ -244,6 +269,10 @@ impl<S: Steps> Owner<S> {
 }
 
 impl<S> Owner<S> {
+    pub(super) fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
     pub(super) fn awaits(&self) -> Awaits {
         self.core.as_ref().map_or(Awaits::User, Core::awaits)
     }

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+#[cfg(feature = "rules")]
+use crate::guard::{CacheForecast, NoForecast};
 use crate::{
     Error,
     compress::Epoch,
@@ -36,6 +38,10 @@ pub struct Receipt {
     pub room: u64,
     /// What differs from the request before it, and what of it a cache serves; `None` for the first.
     pub change: Option<RequestDiff>,
+    /// What a cache will serve of it and take, and what that costs; an error where the rules of its
+    /// model do not say it.
+    #[cfg(feature = "rules")]
+    pub cache: Result<CacheForecast, NoForecast>,
     /// What changed of what the request before it said. `None` where it only grew.
     pub epoch: Option<Epoch>,
     /// How many summaries stand for frames.

@@ -114,6 +114,32 @@ impl Session {
         now(Owner::open(store, options)).map(Self)
     }
 
+    /// Another session in another store, which is empty: what this one held before the request with this
+    /// number. Reads and writes the steps up to there.
+    ///
+    /// ```
+    /// use afterimage::session::{MemoryStore, Model, Session};
+    ///
+    /// let mut session = Session::open(MemoryStore::default())?;
+    /// session.user("Is it open?")?;
+    /// session.request(&Model::chat("gpt-5.2", 8_000))?;
+    /// let mut branch = session.branch(1, MemoryStore::default())?;
+    /// branch.user("And tomorrow?")?;
+    /// assert_eq!((session.turns(), branch.turns(), branch.history().frames().len()), (1, 0, 2));
+    /// # Ok::<(), afterimage::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where there is no such request,
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the other store is not empty, and those
+    /// of both stores.
+    pub fn branch(&mut self, turn: u64, store: impl SessionStore + 'static) -> Result<Self> {
+        let mut store: Box<dyn SessionStore> = Box::new(store);
+        now(self.0.copy_until(turn, &mut store))?;
+        let options = self.0.options().clone();
+        now(Owner::open(store, options)).map(Self)
+    }
+
     /// Takes the answer to the last request as it streams in.
     pub fn answer_stream(&mut self) -> AnswerStream<'_> {
         AnswerStream::new(self)
@@ -253,6 +279,15 @@ faces! {
         /// # Errors
         /// Those of the store.
         fn save() -> Result<()>;
+
+        /// Goes back to where the request with this number was made: what was said and answered since
+        /// then is in no context from here on, and the session waits for an answer. The frames stay in
+        /// the history, and [`sent`](Self::sent) gives all requests.
+        ///
+        /// # Errors
+        /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where there is no such request, or
+        /// where the session went back behind it; those of the store.
+        fn rewind(turn: u64) -> Result<()>;
 
         /// Takes the steps that others have made meanwhile, and says how many.
         ///
