@@ -78,6 +78,7 @@ pub(super) struct Core {
 pub(super) struct SentBody {
     pub(super) api: Api,
     pub(super) body: Arc<str>,
+    #[cfg_attr(not(feature = "rules"), expect(dead_code, reason = "caches forget with time"))]
     pub(super) at: Millis,
 }
 
