@@ -37,6 +37,8 @@ mod price;
 mod prices;
 mod residency;
 mod sums;
+#[cfg(feature = "rules")]
+mod total;
 
 #[cfg(feature = "rules")]
 pub(crate) use broken::EXPIRED;
@@ -52,8 +54,10 @@ pub use media::{
     image_size, image_tokens, image_tokens_at, media_counts, pdf_pages,
 };
 #[cfg(feature = "rules")]
-pub use price::{Bill, Price};
+pub use price::Price;
 #[cfg(feature = "rules")]
 pub use prices::{Prices, Unpriced};
 pub use residency::{Remainder, Residency, ResidencyLine, Share};
 pub use sums::{UsageSum, UsageSums};
+#[cfg(feature = "rules")]
+pub use total::Bill;

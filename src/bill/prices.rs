@@ -5,20 +5,19 @@ use serde::Deserialize;
 use super::{
     Price,
     dated_table::{ModelTable, Provider, day, on_line, read, shape},
-    price::{ONE, Rates},
+    price::{Factor, Rates, TermPrice},
 };
 use crate::{
     Result,
     request::Exchange,
     transcript::{Currency, Money, Usage},
+    usage::WEB_SEARCH,
 };
 
 /// The table that comes along, which says its date and its sources itself.
 const EMBEDDED: &str = include_str!("prices.toml");
 /// Tokens that a price is of.
 const MILLION: u128 = 1_000_000;
-/// One, in 10^-12.
-const UNIT: u128 = 1_000_000_000_000;
 
 /// What the tokens of models cost: a table that is data, and says its date.
 ///
@@ -99,19 +98,19 @@ impl Prices {
             let mut models = Vec::new();
             let of_provider = |wrong| shape(format!("{name}: {wrong}"));
             let terms = factors(&terms).map_err(of_provider)?;
-            let search = web_search.map(|price| price.pico()).transpose().map_err(of_provider)?;
-            let search = search.map(|pico| pico / 1000);
-            for mut model in model {
+            let searches = web_search.map(|price| price.pico()).transpose().map_err(of_provider)?;
+            let search = searches.map(|pico| (WEB_SEARCH.to_owned(), TermPrice::Each(pico / 1000)));
+            for model in model {
                 let at = Some(model.names.span().start);
                 let names = model.names.get_ref().join(", ");
                 if names.is_empty() || model.names.get_ref().iter().any(String::is_empty) {
                     let error = shape(format!("{name}: a price is of a model without a name"));
                     return Err(on_line(error, text, at));
                 }
-                let own = factors(&std::mem::take(&mut model.terms));
-                let price = model.price().and_then(|price| Ok(price.with(own?, &terms, search)));
-                let price =
-                    price.map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
+                let of_all = terms.clone().into_iter().chain(search.clone());
+                let price = model
+                    .price(of_all.collect())
+                    .map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
                 models.push((model.names.into_inner(), price));
             }
             providers.push(Provider { name, source, prefixes, suffixes, models });
@@ -264,7 +263,8 @@ impl Decimal {
 }
 
 impl TomlModel {
-    fn price(&self) -> Result<Price, String> {
+    /// Its price. A term of its own replaces the one that the provider has for all of its models.
+    fn price(&self, mut terms: BTreeMap<String, TermPrice>) -> Result<Price, String> {
         let Self { input, cache_read, cache_write_5m, cache_write_1h, output, .. } = self;
         let mut tiers =
             vec![rates(0, [input, output], [cache_read, cache_write_5m, cache_write_1h])?];
@@ -275,13 +275,15 @@ impl TomlModel {
             let cache = [&tier.cache_read, &tier.cache_write_5m, &tier.cache_write_1h];
             tiers.push(rates(tier.tokens, [&tier.input, &tier.output], cache)?);
         }
-        Ok(Price::new(tiers))
+        terms.extend(factors(&self.terms)?);
+        Ok(Price::new(tiers, terms))
     }
 }
 
-/// The factors of terms, in millionths.
-fn factors(terms: &BTreeMap<String, Decimal>) -> Result<BTreeMap<String, u128>, String> {
-    terms.iter().map(|(name, factor)| Ok((name.clone(), factor.pico()? / (UNIT / ONE)))).collect()
+/// The terms under which tokens cost more, or less.
+fn factors(terms: &BTreeMap<String, Decimal>) -> Result<BTreeMap<String, TermPrice>, String> {
+    let price = |factor: &Decimal| factor.pico().map(Factor::from_pico).map(TermPrice::Tokens);
+    terms.iter().map(|(name, factor)| Ok((name.clone(), price(factor)?))).collect()
 }
 
 /// What has no price of its own costs what the input does; what stays for an hour, what stays for
