@@ -93,7 +93,7 @@ impl ClaudeCodeReader {
         if let Some(agent) = text("agentId") {
             return format!("{name}/{agent}");
         }
-        if record.get("isSidechain").and_then(Value::as_bool) != Some(true) {
+        if !is_marked(record, "isSidechain") {
             return name.to_owned();
         }
         let chain = text("parentUuid").and_then(|parent| self.chains.get(parent));
@@ -119,23 +119,15 @@ impl ClaudeCodeReader {
         take::default_role(&mut message, kind);
         let id = message.str_at("id").filter(|id| !id.is_empty()).map(str::to_owned);
         let mut draft = chat::message(message, line);
-        let flag = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
-        if flag("isCompactSummary") {
-            for facet in
-                draft.facets.iter_mut().filter(|facet| facet.facet_type == FacetType::EVENT)
-            {
-                facet.facet_type = FacetType::SUMMARY;
-            }
-            let kept = self.kept.take().filter(|(of, _)| *of == session);
-            let replaced = kept.map_or(Replaced::All, |(_, line)| Replaced::BeforeLine(line));
-            draft.compacted =
-                Some(CompactionRecord { replaced, ..CompactionRecord::of("claude-code") });
+        stand_in_for_ids(&mut draft, &record);
+        if is_marked(&record, "isCompactSummary") {
+            self.summarise(&mut draft, &session);
         }
         let has_result = draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT);
         let role = match kind {
-            "assistant" => Role::Answer(id.clone()),
+            "assistant" => Role::Answer(id),
             _ if has_result => Role::Result,
-            _ if flag("isMeta") => Role::Other,
+            _ if is_marked(&record, "isMeta") => Role::Other,
             _ => Role::Prompt,
         };
         // What the harness says in the user's place is none of the user's words.
@@ -143,26 +135,32 @@ impl ClaudeCodeReader {
         if is_in_place && (!attachments::is_users(&record) || is_of_harness(&draft)) {
             draft.source = Source::Environment;
         }
-        let part = match (id, &role) {
-            (Some(id), Role::Answer(_)) => Part::Of(id),
-            // What the harness says between the parts of a message follows it, like its results.
-            (_, Role::Result | Role::Other) => Part::Between,
-            _ => Part::Whole,
-        };
         if matches!(role, Role::Answer(_)) {
-            let uuid = record.str_at("uuid");
-            self.starts.calls(&draft, uuid, &session);
+            self.starts.calls(&draft, record.str_at("uuid"), &session);
         }
         if self.name.as_deref() != Some(&*session) {
             draft.started = self.starts.of_first(&draft, &record, &session);
         }
-        draft.outside = self.place(&record, role, &session, line, sink);
-        stand_in_for_ids(&mut draft, &record);
         if has_result {
             self.remember(&draft, &session, line);
         }
+        let part = role.part();
+        draft.outside = self.place(&record, role, &session, line, sink);
         describe(&mut draft, record);
         self.joining.take(session, draft, part, sink);
+    }
+
+    /// Makes a message the summary of a compaction: of what the boundary before it did not keep.
+    fn summarise(&mut self, draft: &mut FrameDraft, session: &str) {
+        for facet in &mut draft.facets {
+            if facet.facet_type == FacetType::EVENT {
+                facet.facet_type = FacetType::SUMMARY;
+            }
+        }
+        let kept = self.kept.take().filter(|(of, _)| of == session);
+        let replaced = kept.map_or(Replaced::All, |(_, line)| Replaced::BeforeLine(line));
+        draft.compacted =
+            Some(CompactionRecord { replaced, ..CompactionRecord::of("claude-code") });
     }
 
     /// Takes note of where a record of the file's own session stands. Gives the frames that are
@@ -323,6 +321,22 @@ enum Role {
     Prompt,
     /// What the harness wrote.
     Other,
+}
+
+impl Role {
+    /// How a record joins the messages beside it. What the harness says between the parts of an
+    /// answer follows it, like its results.
+    fn part(&self) -> Part {
+        match self {
+            Self::Answer(Some(id)) => Part::Of(id.clone()),
+            Self::Answer(None) | Self::Prompt => Part::Whole,
+            Self::Result | Self::Other => Part::Between,
+        }
+    }
+}
+
+fn is_marked(record: &Object, key: &str) -> bool {
+    record.get(key).and_then(Value::as_bool) == Some(true)
 }
 
 /// The id that the record names stands in where a result has none.

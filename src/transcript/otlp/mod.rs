@@ -3,13 +3,24 @@
 //! A file is one document, or one on each line, as the collector's file exporter writes them. The
 //! reader collects the spans of calls and the log records that name them, puts them in order of
 //! time, and hands each as an exchange to the reader of recorded traffic: a conversation is a
-//! session there too. `message` knows messages as instrumentations write them, `older` where they stood
-//! before the conventions had attributes for them, `vercel` the names of that SDK, `call` what a span
-//! is, `reported` its usage.
+//! session there too.
+//!
+//! | file | knows |
+//! |---|---|
+//! | `call` | what a span is |
+//! | `messages`, `older`, `vercel` | where messages stand: in the conventions, before them, in that SDK |
+//! | `message` | messages as instrumentations write them |
+//! | `bodies` | the request and the response that an API would have had |
+//! | `reported` | the usage |
+//! | `delta` | spans of afterimage's own that hold only what is new |
+//! | `twice` | calls that two spans tell |
 
 mod any_value;
+mod bodies;
 mod call;
+mod delta;
 mod message;
+mod messages;
 mod older;
 mod reported;
 mod span;
@@ -148,12 +159,12 @@ impl OtlpReader {
             notes.iter().for_each(|note| sink.note(line, note));
             match call {
                 Call::Other(kind) => *others.entry(kind).or_default() += 1,
-                Call::Unlisted(call) => {
+                Call::UsageOnly(call) => {
                     sink.skip("call without messages");
                     number += 1;
                     unlisted.push((id, number, call));
                 }
-                Call::Exchange(interaction) => {
+                Call::WithMessages(interaction) => {
                     number += 1;
                     let name = id.as_deref().or(unnamed);
                     let reader = conversations
