@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use afterimage::{
     Error, ErrorKind, Result,
+    compress::OutlineEngine,
+    export::Form,
+    hud::{Hud, NativeFormat},
     id::Millis,
     json::{self, Object, ObjectExt, Value},
     session::{
-        Awaits, MemoryStore, Model, Session, SessionAnswer, SessionOptions, SessionStore, Tool,
+        Awaits, MemoryStore, Model, RequestFitter, Session, SessionAnswer, SessionOptions,
+        SessionStore, Tool,
     },
     tokens::Chars4,
-    transcript::Api,
-    veil::Source,
+    transcript::{Api, Record, Transcript},
+    veil::{History, Source},
+    window::Budget,
 };
 use afterimage_testkit::validators;
 use serde_json::json;
@@ -617,4 +622,51 @@ fn a_receipt_says_what_a_cache_will_serve_and_what_that_costs() {
     assert!(second.read >= first.write - 10 && second.write < 100, "{second:?}");
     let other = Model::anthropic("nobody-knows-this", 200_000);
     assert!(session.request(&other).unwrap().receipt.cache.is_err());
+}
+
+#[test]
+fn a_session_that_was_read_asks_with_the_context_that_it_had() {
+    let mut read = 0;
+    for folder in ["A-openai-chat", "B-anthropic", "C-codex-responses", "D-swe-agent"] {
+        let Some(folder) = afterimage_testkit::data::recordings(folder) else { continue };
+        for path in afterimage_testkit::data::files_under(&folder) {
+            // What is longer takes too long here.
+            let is_short = std::fs::metadata(&path).unwrap().len() < 400_000;
+            let Some(transcript) = Transcript::open(&path).ok().filter(|_| is_short) else {
+                continue;
+            };
+            let records: Vec<Record> = transcript.filter_map(Result::ok).collect();
+            let Some(name) = records.first().map(|record| record.session.clone()) else { continue };
+            let records: Vec<Record> =
+                records.into_iter().filter(|record| record.session == name).collect();
+
+            let hud = Hud::builder(Arc::new(Chars4)).format(Arc::new(NativeFormat)).build();
+            let mut history = History::new();
+            for record in &records {
+                hud.capture(&mut history, record.frame.clone(), Millis::new(0)).unwrap();
+            }
+            for (api, form) in
+                APIS.into_iter().zip([Form::OpenaiChat, Form::Anthropic, Form::Responses])
+            {
+                let fitter = RequestFitter::new(hud.clone(), Budget::once(u64::MAX / 8)).form(form);
+                let fitted = fitter.fit(&mut history, &OutlineEngine, Millis::new(0), |_| {});
+                let expected = fitted.unwrap().exported.unwrap().value();
+                let store = MemoryStore::default();
+                let mut session = Session::open_with(store.clone(), options()).unwrap();
+                session.read(records.iter().cloned().map(Ok)).unwrap();
+                let model = Model::new(api, "m", u64::MAX / 8);
+                let body = session.request(&model).unwrap().body;
+                let value = json::read(body.as_bytes()).unwrap();
+                let (found, expected) = match api {
+                    Api::Messages => (value.get("messages"), expected.get("messages")),
+                    _ => (value.get(api.conversation_key()), Some(&expected)),
+                };
+                assert_eq!(found, expected, "{} {api}", path.display());
+                let mut again = Session::open_with(store, options()).unwrap();
+                assert_eq!(again.request(&model).unwrap().body, body, "{} {api}", path.display());
+                read += 1;
+            }
+        }
+    }
+    eprintln!("{read} sessions were read");
 }

@@ -15,7 +15,7 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq, Millis},
     json::Value,
     snapshot::FrameSnapshot,
-    transcript::{Api, ReadReply},
+    transcript::{Api, ReadReply, Record},
     usage::Usage,
     veil::{Branch, Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
     window::ContextWindow,
@@ -257,24 +257,37 @@ impl Core {
 
     fn push_said(&mut self, frame: Frame, now: Millis) -> Result<()> {
         let shows = frame.added().any(Facet::is_shown_in_frames);
-        let is_unanswered = shows && frame.source != Source::System;
+        let (is_agents, is_system) =
+            (frame.source == Source::Agent, frame.source == Source::System);
         let goes_back = frame.events.iter().any(Branch::is_event);
+        let goes_on = self.history.frames().last().is_some_and(|last| last.source == Source::Agent);
         self.push(frame, None, now)?;
-        self.is_unanswered |= is_unanswered || goes_back;
+        match shows {
+            // An answer that was read; it may be told in several frames.
+            true if is_agents => {
+                let told = self.history.frames().last().map(|frame| frame.sequence);
+                self.answer = self.answer.filter(|_| goes_on).or(told);
+                self.is_unanswered = false;
+            }
+            true => self.is_unanswered |= !is_system,
+            false => self.is_unanswered |= goes_back,
+        }
         if goes_back {
             let told = self.history.frames().last();
             let branch = told.map(|frame| Branch::of(&frame)).transpose()?.flatten();
             self.outside = branch.map(|branch| branch.outside).unwrap_or_default();
-            self.answer = None;
+            self.answer = self.answer.filter(|_| is_agents);
         }
         Ok(())
     }
 
-    /// Pushes a frame with the tail of the context that it answers.
+    /// Pushes a frame with the tail of the context that it answers. It gets the next sequence, unless it
+    /// has a higher one: what was read tells of frames by theirs.
     fn push(&mut self, frame: Frame, tail: Option<Arc<FrameSnapshot>>, now: Millis) -> Result<()> {
         let sequence = self.history.next_sequence();
         let none_left = || Error::new(ErrorKind::Sequence, "a session has 2^64 frames at most");
-        let frame = Frame { sequence: sequence.ok_or_else(none_left)?, ..frame };
+        let sequence = sequence.ok_or_else(none_left)?.max(frame.sequence);
+        let frame = Frame { sequence, ..frame };
         let frame = self.hud.seal(&mut self.history, frame, tail, now)?;
         let items = MediaItem::of_frame(&frame);
         if !items.is_empty() {
@@ -301,6 +314,33 @@ impl Core {
         self.take_said(vec![frame.clone()], now)?;
         self.unsaved.push(frame);
         Ok(())
+    }
+
+    /// Takes the frames of a session that was read; this one is new.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where this one is not new, [`ErrorKind::Shape`] where there are several
+    /// sessions, and what the history has against a frame.
+    pub(super) fn read(
+        &mut self,
+        records: impl IntoIterator<Item = Result<Record>>,
+        now: Millis,
+    ) -> Result<Step> {
+        if self.steps > 0 || !self.unsaved.is_empty() {
+            let message = "a session is read into one that is new; this one has begun";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let mut name: Option<Arc<str>> = None;
+        for record in records {
+            let Record { session, frame } = record?;
+            let name = name.get_or_insert_with(|| Arc::clone(&session));
+            if *name != session {
+                let expected = "the records of one session";
+                return Err(Error::expected(expected, format_args!("{name:?} and {session:?}")));
+            }
+            self.say_frame(frame, now)?;
+        }
+        Ok(self.said(now))
     }
 
     /// The step of what was said since the last one.

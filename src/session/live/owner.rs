@@ -18,6 +18,7 @@ use crate::{
     hud::{Hud, NativeFormat},
     id::{FacetType, Millis},
     json::{Object, ObjectExt},
+    transcript::Record,
     usage::Usage,
     veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
     window::ContextWindow,
@@ -132,6 +133,19 @@ impl<S: Steps> Owner<S> {
         }
         let step = core.said(clock());
         self.keep(step).await
+    }
+
+    pub(super) async fn read(
+        &mut self,
+        records: impl IntoIterator<Item = Result<Record>>,
+    ) -> Result<()> {
+        match self.core().await?.read(records, clock()) {
+            Ok(step) => self.keep(step).await,
+            Err(error) => {
+                self.read_again().await;
+                Err(error)
+            }
+        }
     }
 
     pub(super) async fn rewind(&mut self, turn: u64) -> Result<()> {

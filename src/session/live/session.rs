@@ -13,6 +13,7 @@ use crate::{
     compress::{Engine, OutlineEngine},
     id::Millis,
     tokens::{Memo, TokenCounter, default_counter},
+    transcript::Record,
     usage::Usage,
     veil::{Frame, History},
     window::ContextWindow,
@@ -279,6 +280,15 @@ faces! {
         /// # Errors
         /// Those of the store.
         fn save() -> Result<()>;
+
+        /// Takes the session of another program, as a [`Transcript`](crate::transcript::Transcript) reads
+        /// it: this one goes on from there, with any provider. It is one step, all of it or nothing.
+        ///
+        /// # Errors
+        /// Those of the records; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where this session
+        /// has begun, [`ErrorKind::Shape`](crate::ErrorKind::Shape) where the records are of several
+        /// sessions, and those of the store.
+        fn read(records: impl IntoIterator<Item = Result<Record>>) -> Result<()>;
 
         /// Goes back to where the request with this number was made: what was said and answered since
         /// then is in no context from here on, and the session waits for an answer. The frames stay in
