@@ -91,8 +91,10 @@ struct Audited<'p> {
     session: Arc<str>,
     recording: Recording,
     reported: Reported<'p>,
-    /// How many requests paid again for what a cache had held, and for how many tokens.
-    broken: (u64, u64),
+    /// How many requests paid again for what a cache had held.
+    caches_lost: u64,
+    /// For how many tokens they did.
+    tokens_lost: u64,
 }
 
 impl<'p> Audited<'p> {
@@ -118,12 +120,12 @@ impl<'p> Audited<'p> {
                 return Err(failure.hint(hint).into());
             };
             let broken = BrokenCaches::of(&recording).map_err(|error| source.refuse(error))?;
-            let lost = broken.all().map(|broken| broken.lost).sum();
             read = Some(Self {
                 name: source.name(),
                 session,
                 reported: Reported::of(recording.reported(), prices),
-                broken: (broken.all().count() as u64, lost),
+                caches_lost: broken.all().count() as u64,
+                tokens_lost: broken.all().map(|broken| broken.lost).sum(),
                 recording,
             });
             Ok(())
@@ -138,19 +140,20 @@ impl<'p> Audited<'p> {
             session: &self.session,
             usage: self.reported.sums.total.to_json().into(),
             price: self.reported.bill.to_json().into(),
-            caches_lost: self.broken.0,
-            tokens_lost: self.broken.1,
+            caches_lost: self.caches_lost,
+            tokens_lost: self.tokens_lost,
             rewritten,
         }
     }
 
     /// What it cost, as people read it.
     fn cost(&self) -> String {
-        let sign = if self.reported.bill.is_partial() { "≥ " } else { "" };
-        if self.reported.bill.priced == 0 {
+        let bill = &self.reported.bill;
+        if bill.priced == 0 {
             return "–".to_owned();
         }
-        format!("{sign}{}", usage::money(self.reported.bill.total()))
+        let sign = if bill.is_partial() { "≥ " } else { "" };
+        format!("{sign}{}", usage::money(bill.total()))
     }
 }
 
@@ -204,24 +207,22 @@ fn bill(
     row("output", a.output, b.output)?;
     row("  reasoning", a.reasoning, b.reasoning)?;
     let (cost_a, cost_b) = (without.cost(), with.cost());
-    let (total_a, total_b) =
-        (without.reported.bill.total().pico(), with.reported.bill.total().pico());
+    let bills = [&without.reported.bill, &with.reported.bill];
+    let [total_a, total_b] = bills.map(|bill| bill.total().pico());
     let share = |part: u128, whole: u128| {
         let scaled = |pico: u128| u64::try_from(pico / 1_000_000).unwrap_or(u64::MAX);
         if scaled(whole) == 0 { String::new() } else { percent(scaled(part), scaled(whole)) }
     };
     // Of a cost that is unknown or partial there is no share.
-    let are_whole = [without, with]
-        .iter()
-        .all(|of| of.reported.bill.priced > 0 && !of.reported.bill.is_partial());
+    let are_whole = bills.iter().all(|bill| bill.priced > 0 && !bill.is_partial());
     let of = if are_whole { share(total_b, total_a) } else { String::new() };
     let cells: Vec<Cell> = vec![plain("cost"), plain(cost_a), plain(cost_b), plain(of)];
     table.row(out, cells)?;
     let mut row = |name: &str, a: u64, b: u64| {
         table.row(out, vec![plain(name), plain(grouped(a)), plain(grouped(b)), plain("")])
     };
-    row("caches lost", without.broken.0, with.broken.0)?;
-    row("  tokens", without.broken.1, with.broken.1)?;
+    row("caches lost", without.caches_lost, with.caches_lost)?;
+    row("  tokens", without.tokens_lost, with.tokens_lost)?;
     row("rewritten", rewritten[0], rewritten[1])?;
     for (letter, of) in [("A", without), ("B", with)] {
         let missing = of.reported.sums.total.without_usage;

@@ -143,25 +143,19 @@ impl Hits {
         if is_json {
             write!(out, "[")?;
         }
-        let (file, session) = (None, None);
-        let table = Hit::table(out);
-        let sessions = IndexSet::new();
-        let (all, in_file, files, note) = (0, 0, 0, None);
-        let (counts, is_in_requests) = (None, false);
-        let hits = Self {
+        Ok(Self {
             is_json,
-            table,
-            file,
-            session,
-            sessions,
-            all,
-            in_file,
-            files,
-            note,
-            counts,
-            is_in_requests,
-        };
-        Ok(hits)
+            table: Hit::table(out),
+            file: None,
+            session: None,
+            sessions: IndexSet::new(),
+            all: 0,
+            in_file: 0,
+            files: 0,
+            note: None,
+            counts: None,
+            is_in_requests: false,
+        })
     }
 
     fn begin(&mut self, source: &Source, lens: &Lens) {
@@ -192,6 +186,10 @@ impl Hits {
             self.session = Some(Arc::clone(hit.session));
             hit.print(&self.table, out)?;
         }
+        self.counted(out)
+    }
+
+    fn counted(&mut self, out: &mut Output) -> Outcome {
         self.all += 1;
         self.in_file += 1;
         Ok(out.flush_if_terminal()?)
@@ -225,9 +223,7 @@ impl Hits {
             }
             hit.print(&table, Some(exchange.number), out)?;
         }
-        self.all += 1;
-        self.in_file += 1;
-        Ok(out.flush_if_terminal()?)
+        self.counted(out)
     }
 
     fn end(&self, out: &mut Output) -> Outcome {
