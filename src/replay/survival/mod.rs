@@ -1,6 +1,5 @@
 //! What a text still says of a session: finders of what matters, which share no code with the engines
-//! that they measure. Tests and benches take the files of the finders in, so they name what they use
-//! by `super`.
+//! that they measure.
 //!
 //! | what | is |
 //! |---|---|
@@ -15,10 +14,14 @@ pub(crate) mod work;
 
 use std::ops::AddAssign;
 
+// Tests and benches take the files of the finders in too, so these name what they use by `super`.
 use crate::{
     id::{ChunkType, Role},
-    json::{self, Number, Object, ObjectExt, Value},
+    json,
     snapshot::PartRef,
+};
+use crate::{
+    json::{Number, Object, ObjectExt, Value},
     steps::Passage,
 };
 
