@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::json::Value;
 
-/// The paths of the APIs that are read.
+/// The paths of the APIs that are read. Where an address holds several, the first whose member for the
+/// conversation the request has counts.
 const PATHS: [(&str, Api); 3] = [
     ("/chat/completions", Api::Chat),
     ("/messages", Api::Messages),
@@ -96,18 +97,16 @@ pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
     };
     let has_model = request.str_at("model").is_some();
     let is_chat = has_list("messages", "role");
-    match () {
-        () if has_model && is_chat && path.ends_with("/api/chat") => Some("Ollama".to_owned()),
-        () if is_chat
-            || has_list("contents", "parts")
-            || has_model && request.get("prompt").is_some() =>
-        {
-            let path = path.split_once("://").map_or(path, |(_, rest)| rest);
-            let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or(path);
-            Some(format!("an unknown API at {path}"))
-        }
-        () => None,
+    if has_model && is_chat && path.ends_with("/api/chat") {
+        return Some("Ollama".to_owned());
     }
+    let has_prompt = has_model && request.get("prompt").is_some();
+    if !is_chat && !has_list("contents", "parts") && !has_prompt {
+        return None;
+    }
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or(path);
+    Some(format!("an unknown API at {path}"))
 }
 
 /// An API that a request speaks.
@@ -160,23 +159,22 @@ impl Api {
 
     /// The API of a request to `uri` with this body.
     pub(super) fn of(uri: &str, request: &Value) -> Option<Self> {
-        let has_messages = request.get("messages").and_then(Value::as_array).is_some();
-        let has_input = request.get("input").is_some_and(|input| !input.is_null());
         if !reaches_model(uri) {
             return None;
         }
-        match () {
-            () if has_messages && uri.contains("/chat/completions") => Some(Self::Chat),
-            () if has_messages && uri.contains("/messages") => Some(Self::Messages),
-            () if has_input && uri.contains("/responses") => Some(Self::Responses),
-            () if has_messages
+        let has_messages = request.get("messages").and_then(Value::as_array).is_some();
+        let has_input = request.get("input").is_some_and(|input| !input.is_null());
+        let has_conversation = |api: Self| match api {
+            Self::Chat | Self::Messages => has_messages,
+            Self::Responses => has_input,
+        };
+        let at_path = PATHS.iter().find(|(path, api)| uri.contains(path) && has_conversation(*api));
+        let is_hosted = || {
+            has_messages
                 && hosted_model(uri).is_some()
-                && request.str_at("anthropic_version").is_some() =>
-            {
-                Some(Self::Messages)
-            }
-            () => None,
-        }
+                && request.str_at("anthropic_version").is_some()
+        };
+        at_path.map(|(_, api)| *api).or_else(|| is_hosted().then_some(Self::Messages))
     }
 
     /// Whether a request to `uri` may be for several APIs.
