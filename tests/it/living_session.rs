@@ -15,7 +15,7 @@ use afterimage::{
     },
     tokens::Chars4,
     transcript::{Api, Record, Transcript},
-    veil::{History, Source},
+    veil::{Branch, FacetOp, Frame, History, Source},
     window::Budget,
 };
 use afterimage_testkit::validators;
@@ -301,6 +301,25 @@ fn a_session_that_goes_back_makes_the_request_of_then() {
         let full = session.branch(3, store.clone()).unwrap_err();
         assert_eq!(full.kind(), ErrorKind::Conflict);
     }
+}
+
+#[test]
+fn what_cannot_take_effect_is_refused_before_it_is_kept() {
+    let store = MemoryStore::default();
+    let mut session = Session::open_with(store.clone(), options()).unwrap();
+    let gone = || Frame::new(0, Source::Environment).with(FacetOp::remove("nobody"));
+    let mut ahead = Frame::new(0, Source::Environment);
+    ahead.events.push(Branch::event([(7, 9)]));
+    for _ in 0..2 {
+        assert_eq!(session.push(gone()).unwrap_err().kind(), ErrorKind::UnknownFacet);
+        assert_eq!(session.push(ahead.clone()).unwrap_err().kind(), ErrorKind::OutOfRange);
+        // Once more while an answer is awaited.
+        session.user("Hi").unwrap();
+        session.request(&model(Api::Chat)).unwrap();
+    }
+    assert_eq!(steps(&store).len(), 4);
+    let again = Session::open_with(store, options()).unwrap();
+    assert_eq!(again.unanswered(), session.unanswered());
 }
 
 #[test]

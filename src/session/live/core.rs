@@ -212,7 +212,8 @@ impl Core {
                 format!("expected a request that the session holds, of 1 to {}", self.turns);
             return Err(Error::new(ErrorKind::OutOfRange, format!("{message}, found {found}")));
         };
-        let next = self.history.next_sequence().unwrap_or_default().get() + self.later.len() as u64;
+        let next = self.history.next_sequence().unwrap_or_default().get();
+        let next = next.saturating_add(self.later.len() as u64);
         let kept = self.outside.iter().take_while(|range| *range.end() < end);
         let mut outside: Vec<_> =
             kept.map(|range| (range.start().get(), range.end().get())).collect();
@@ -310,7 +311,20 @@ impl Core {
     }
 
     /// As [`Core::say`], with ops of the caller's own.
+    ///
+    /// # Errors
+    /// What the veil, the format and the branches have against it. Nothing is said then.
     pub(super) fn say_frame(&mut self, frame: Frame, now: Millis) -> Result<()> {
+        let next = self.history.next_sequence().unwrap_or_default().get();
+        let next = FrameSeq::new(next.saturating_add(self.later.len() as u64));
+        let frame = Frame { sequence: next.max(frame.sequence), ..frame };
+        Branch::of(&frame)?;
+        if self.is_asking {
+            // It takes effect later, and is kept before: it must be one that can.
+            let mut veil = self.history.veil().clone();
+            self.later.iter().try_for_each(|later| veil.apply(later).map(drop))?;
+            veil.apply(&frame)?;
+        }
         self.take_said(vec![frame.clone()], now)?;
         self.unsaved.push(frame);
         Ok(())
