@@ -131,16 +131,6 @@ impl ContextWindow {
         self.transform.set_options(options);
     }
 
-    /// Takes note that a context with the frames up to `last` was sent, which this window did not make.
-    pub(crate) fn was_sent(&mut self, last: FrameSeq) {
-        self.seen = self.seen.max(Some(last));
-    }
-
-    /// How often what stands for frames has changed.
-    pub(crate) fn version(&self) -> u64 {
-        self.version
-    }
-
     /// The blocks, the ranges and where they are.
     pub fn transform(&self) -> &CompressionTransform {
         &self.transform

@@ -1,21 +1,25 @@
 //! The next request of a session: a context that fits, in the provider's form, and its receipt.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    vec,
+};
 
 use super::{
     super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
     Model, Receipt, SessionRequest,
     core::{Core, LastRequest, SentBody},
-    step::{BodyChange, RequestStep, Step, hash_of},
+    step::{AskedSummary, BodyChange, RequestStep, Step, hash_of},
 };
 use crate::{
     Error, ErrorKind, Result,
-    compress::{Engine, FailureLimit},
+    compress::{CompressionJob, Engine, FailureLimit},
     export::{Export, ExportOptions, PrefixRules},
     hud::ProviderFraming,
     id::Millis,
     json::Value,
     request::{Request, compare, tools_written},
+    tokens::TokenCounter,
     transcript::{Api, Exchange},
     window::{ContextWindow, FittedContext},
 };
@@ -31,8 +35,62 @@ struct Fitted {
     sent: Measured,
     /// The tokens that are set aside for what a request has besides its texts.
     aside: u64,
-    /// The window, where what stands for frames has changed.
-    window: Option<Value>,
+}
+
+/// A step keeps the window where the steps since the last such one have so many times its bytes.
+const TIMES_WINDOW: usize = 4;
+/// And where they have so many bytes.
+const LEAST_BYTES: usize = 32 << 10;
+
+/// An engine whose answers are kept.
+#[derive(Debug)]
+struct Kept<'e> {
+    engine: &'e dyn Engine,
+    answers: Mutex<Vec<AskedSummary>>,
+}
+
+impl Engine for Kept<'_> {
+    fn id(&self) -> &str {
+        self.engine.id()
+    }
+
+    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        let answer = self.engine.summarize(job, counter);
+        let kept = match &answer {
+            Ok(text) => AskedSummary::Text(text.clone()),
+            Err(error) => AskedSummary::Failure(error.message().to_owned()),
+        };
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+        answer
+    }
+}
+
+/// An engine that answers as another one did.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    id: String,
+    answers: Mutex<vec::IntoIter<AskedSummary>>,
+}
+
+impl Remembered {
+    pub(super) fn new(id: String, answers: Vec<AskedSummary>) -> Self {
+        Self { id, answers: Mutex::new(answers.into_iter()) }
+    }
+}
+
+impl Engine for Remembered {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn summarize(&self, _: &CompressionJob, _: &dyn TokenCounter) -> Result<String> {
+        let failed = |message: String| Err(Error::new(ErrorKind::Engine, message));
+        match self.answers.lock().unwrap_or_else(PoisonError::into_inner).next() {
+            Some(AskedSummary::Text(text)) => Ok(text),
+            Some(AskedSummary::Failure(message)) => failed(message),
+            None => failed("a summary that the session did not keep".to_owned()),
+        }
+    }
 }
 
 impl Core {
@@ -45,9 +103,9 @@ impl Core {
         now: Millis,
     ) -> Result<(SessionRequest, Option<Step>)> {
         self.say_what_waited(now)?;
-        let tools: Vec<Value> =
-            self.tools.iter().map(|tool| tools_written(tool, model.api)).collect();
-        let fitted = self.fit(model, &tools, engine, now)?;
+        let tools = self.tools_for(model);
+        let kept = Kept { engine, answers: Mutex::default() };
+        let fitted = self.fit(model, &tools, &kept, now)?;
         let Some(exported) = fitted.sent.exported else {
             return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
         };
@@ -91,12 +149,19 @@ impl Core {
         if is_again {
             return Ok((SessionRequest { body, receipt }, None));
         }
+        let keeps_window = self.since_window >= LEAST_BYTES.max(TIMES_WINDOW * self.window_bytes);
+        let window = self.window.as_ref().filter(|_| keeps_window).map(ContextWindow::to_json);
+        if let Some(window) = &window {
+            (self.since_window, self.window_bytes) = (0, window.to_string().len());
+        }
         let request = RequestStep {
             model: model.clone(),
             hash: receipt.hash.clone(),
             body: BodyChange::between(before.as_ref().map_or("", |before| &before.body), &body),
             aside: fitted.aside,
-            window: fitted.window,
+            engine: kept.id().to_owned(),
+            summaries: kept.answers.into_inner().unwrap_or_else(PoisonError::into_inner),
+            window,
         };
         let step = Step { request: Some(request), ..self.said(now) };
         self.asks(LastRequest { model: model.clone(), aside: fitted.aside, sent, before });
@@ -126,6 +191,21 @@ impl Core {
         Ok(prediction?.cache)
     }
 
+    /// Makes a request again for the window after it, with what an engine answered then.
+    pub(super) fn ask_again(
+        &mut self,
+        model: &Model,
+        engine: Remembered,
+        now: Millis,
+    ) -> Result<()> {
+        let tools = self.tools_for(model);
+        self.fit(model, &tools, &engine, now).map(drop)
+    }
+
+    fn tools_for(&self, model: &Model) -> Vec<Value> {
+        self.tools.iter().map(|tool| tools_written(tool, model.api)).collect()
+    }
+
     /// The context that fits `model` beside these tools.
     fn fit(
         &mut self,
@@ -143,8 +223,6 @@ impl Core {
             }
             (None, None) => ContextWindow::new(self.hud.clone(), budget, budget.compression()),
         };
-        self.sent.into_iter().for_each(|last| window.was_sent(last));
-        let version = window.version();
         if *window.budget() != budget {
             window.set_budget(budget, budget.compression());
         }
@@ -167,9 +245,8 @@ impl Core {
         let fitted =
             fit_whole(&mut window, history, &mut aside, &engine, now, &mut |_| {}, measure);
         let (context, sent) = fitted?;
-        let saved = (window.version() != version).then(|| window.to_json());
         self.window = Some(window);
-        Ok(Fitted { context, sent, aside: aside.tokens(), window: saved })
+        Ok(Fitted { context, sent, aside: aside.tokens() })
     }
 }
 

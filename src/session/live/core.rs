@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Awaits, Model, SessionAnswer, ToolCall,
+    asking::Remembered,
     step::{AnswerStep, Step},
 };
 #[cfg(feature = "rules")]
@@ -42,8 +43,9 @@ pub(super) struct Core {
     pub(super) window: Option<ContextWindow>,
     /// The window as a step has it, until it is needed.
     pub(super) saved_window: Option<Value>,
-    /// The last frame of the last request.
-    pub(super) sent: Option<FrameSeq>,
+    /// The bytes of the steps since a window was kept, and of that window.
+    pub(super) since_window: usize,
+    pub(super) window_bytes: usize,
     /// The first frame behind each request.
     ends: Vec<FrameSeq>,
     /// The frames that the session went back behind.
@@ -98,7 +100,8 @@ impl Core {
             history: History::new(),
             window: None,
             saved_window: None,
-            sent: None,
+            since_window: 0,
+            window_bytes: 0,
             ends: Vec::new(),
             outside: Vec::new(),
             tools: Vec::new(),
@@ -144,20 +147,21 @@ impl Core {
         self.is_asking.then_some(self.turns)
     }
 
-    /// Takes note that a step is durable.
-    pub(super) fn stepped(&mut self) {
+    /// Takes note that a step of so many bytes is durable.
+    pub(super) fn stepped(&mut self, bytes: usize) {
         self.steps += 1;
+        self.since_window = self.since_window.saturating_add(bytes);
     }
 
     pub(super) fn is_saved(&self) -> bool {
         self.unsaved.is_empty()
     }
 
-    /// Takes a step that was kept.
+    /// Takes a step that was kept. Where no later step has the window, the request is made again for it.
     ///
     /// # Errors
     /// What the history has against its frames, and a request that is not the one with its hash.
-    pub(super) fn take(&mut self, step: Step) -> Result<()> {
+    pub(super) fn take(&mut self, step: Step, bytes: usize, window_follows: bool) -> Result<()> {
         let Step { at, frames, tools, request, answer, paid, .. } = step;
         if let (Some(paid), Some(last)) = (paid, &self.last) {
             let read = ReadReply::of(last.model.api, &paid.body, FrameSeq::default(), 0);
@@ -170,18 +174,23 @@ impl Core {
             Some(answer) => self.take_answer(frames, answer.cut.is_none(), at)?,
             None => self.take_said(frames, at)?,
         }
-        if let Some(request) = request {
+        if let Some(mut request) = request {
             self.say_what_waited(at)?;
+            if let Some(window) = request.window.take() {
+                (self.window, self.saved_window) = (None, Some(window));
+                (self.since_window, self.window_bytes) = (0, bytes);
+            } else if !window_follows {
+                let summaries = std::mem::take(&mut request.summaries);
+                let engine = Remembered::new(request.engine.clone(), summaries);
+                self.ask_again(&request.model, engine, at)?;
+            }
             let before = self.last.take().map(|last| last.sent);
             let body = request.body_after(before.as_ref().map_or("", |before| &before.body))?;
             let (model, aside) = (request.model, request.aside);
             let sent = SentBody { api: model.api, body: body.into(), at };
             self.asks(LastRequest { model, aside, sent, before });
-            if request.window.is_some() {
-                self.saved_window = request.window;
-            }
         }
-        self.steps += 1;
+        self.stepped(bytes);
         Ok(())
     }
 
@@ -190,7 +199,6 @@ impl Core {
         self.last = Some(request);
         self.turns += 1;
         self.is_asking = true;
-        self.sent = self.history.frames().last().map(|frame| frame.sequence);
         self.ends.push(self.history.next_sequence().unwrap_or_default());
     }
 

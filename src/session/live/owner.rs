@@ -178,7 +178,8 @@ impl<S: Steps> Owner<S> {
         let Self { core, store, .. } = self;
         let Some(core) = core else { return Ok(0) };
         let first = core.next_step();
-        read_steps(store, first, |step| core.take(step).map(|()| true)).await?;
+        read_steps(store, first, |step, bytes| core.take(step, bytes, false).map(|()| true))
+            .await?;
         Ok(core.next_step() - first)
     }
 
@@ -213,7 +214,7 @@ impl<S: Steps> Owner<S> {
 
     pub(super) async fn sent(&mut self, turn: u64) -> Result<String> {
         let (mut body, mut number) = (String::new(), 0);
-        let found = read_steps(&mut self.store, 1, |step| {
+        let found = read_steps(&mut self.store, 1, |step, _| {
             if let Some(request) = step.request {
                 body = request.body_after(&body)?;
                 number += 1;
@@ -233,8 +234,13 @@ impl<S: Steps> Owner<S> {
         let core = if let Some(core) = self.core.take() {
             core
         } else {
+            let last = last_window(&mut self.store).await?;
             let mut core = Core::new(self.hud.clone());
-            read_steps(&mut self.store, 1, |step| core.take(step).map(|()| true)).await?;
+            let take = |step, bytes| {
+                let window_follows = core.next_step() < last;
+                core.take(step, bytes, window_follows).map(|()| true)
+            };
+            read_steps(&mut self.store, 1, take).await?;
             core
         };
         Ok(self.core.insert(core))
@@ -276,8 +282,9 @@ impl<S: Steps> Owner<S> {
 
     async fn append(&mut self, step: &Step) -> Result<()> {
         let Some(core) = &mut self.core else { return Ok(()) };
-        self.store.append(core.next_step(), &step.to_bytes()?, step.at).await?;
-        core.stepped();
+        let bytes = step.to_bytes()?;
+        self.store.append(core.next_step(), &bytes, step.at).await?;
+        core.stepped(bytes.len());
         Ok(())
     }
 }
@@ -313,11 +320,28 @@ impl<S> Owner<S> {
     }
 }
 
+/// The number of the last step that has the window; 0 where none has.
+async fn last_window(store: &mut impl Steps) -> Result<u64> {
+    let (mut number, mut last) = (1, 0);
+    loop {
+        let page = store.read(number, PAGE).await?;
+        if page.is_empty() {
+            return Ok(last);
+        }
+        for bytes in page {
+            if Step::has_window(&bytes) {
+                last = number;
+            }
+            number += 1;
+        }
+    }
+}
+
 /// Reads the steps of a store from one on, until `each` wants no more.
 async fn read_steps(
     store: &mut impl Steps,
     first: u64,
-    mut each: impl FnMut(Step) -> Result<bool>,
+    mut each: impl FnMut(Step, usize) -> Result<bool>,
 ) -> Result<()> {
     let mut number = first;
     loop {
@@ -327,7 +351,8 @@ async fn read_steps(
         }
         for bytes in page {
             let at_step = |error: Error| error.under(format_args!("step {number}"));
-            if !Step::from_bytes(&bytes).and_then(&mut each).map_err(at_step)? {
+            let step = Step::from_bytes(&bytes);
+            if !step.and_then(|step| each(step, bytes.len())).map_err(at_step)? {
                 return Ok(());
             }
             number += 1;

@@ -45,9 +45,22 @@ pub(super) struct RequestStep {
     /// The tokens that were set aside for what a request has besides its texts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) aside: u64,
-    /// The window after it, where what stands for frames has changed.
+    /// The engine that writes summaries.
+    pub(super) engine: String,
+    /// What it answered when it was asked, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) summaries: Vec<AskedSummary>,
+    /// The window after it, in some steps: with it the requests before need not be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) window: Option<Value>,
+}
+
+/// What an engine answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) enum AskedSummary {
+    Text(String),
+    Failure(String),
 }
 
 /// An answer as it came.
@@ -74,6 +87,13 @@ impl Step {
     pub(super) fn at(now: Millis) -> Self {
         let (frames, tools, request, answer, paid) = Default::default();
         Self { version: VERSION, at: now, frames, tools, request, answer, paid }
+    }
+
+    /// Whether these bytes are a step with a window. Most are told from such by a look.
+    pub(super) fn has_window(bytes: &[u8]) -> bool {
+        memchr::memmem::find(bytes, b"\"window\":{").is_some()
+            && Self::from_bytes(bytes)
+                .is_ok_and(|step| step.request.is_some_and(|request| request.window.is_some()))
     }
 
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
