@@ -118,6 +118,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "export",
             "request",
             "bill",
+            "guard",
             "timeline",
             "checkpoint",
             "journal",

@@ -195,11 +195,11 @@ impl Core {
     pub(super) fn ask_again(
         &mut self,
         model: &Model,
-        engine: Remembered,
+        engine: &Remembered,
         now: Millis,
     ) -> Result<()> {
         let tools = self.tools_for(model);
-        self.fit(model, &tools, &engine, now).map(drop)
+        self.fit(model, &tools, engine, now).map(drop)
     }
 
     fn tools_for(&self, model: &Model) -> Vec<Value> {

@@ -182,7 +182,7 @@ impl Core {
             } else if !window_follows {
                 let summaries = std::mem::take(&mut request.summaries);
                 let engine = Remembered::new(request.engine.clone(), summaries);
-                self.ask_again(&request.model, engine, at)?;
+                self.ask_again(&request.model, &engine, at)?;
             }
             let before = self.last.take().map(|last| last.sent);
             let body = request.body_after(before.as_ref().map_or("", |before| &before.body))?;
