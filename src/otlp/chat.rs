@@ -15,10 +15,7 @@ use crate::{
 
 /// The provider, which says in what form the messages were.
 pub(super) fn provider(api: Api, format: TranscriptFormat) -> &'static str {
-    format.provider().unwrap_or(match api {
-        Api::Messages => "anthropic",
-        Api::Chat | Api::Responses => "openai",
-    })
+    format.provider().unwrap_or(api.provider())
 }
 
 /// The parameters that the conventions name, and what providers call them.

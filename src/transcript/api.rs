@@ -157,6 +157,14 @@ impl Api {
         }
     }
 
+    /// The provider who made it, by its name in the conventions of OpenTelemetry.
+    pub(crate) const fn provider(self) -> &'static str {
+        match self {
+            Self::Messages => "anthropic",
+            Self::Chat | Self::Responses => "openai",
+        }
+    }
+
     /// The API of a request to `uri` with this body.
     pub(super) fn of(uri: &str, request: &Value) -> Option<Self> {
         if !reaches_model(uri) {

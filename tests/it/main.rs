@@ -85,6 +85,8 @@ mod resolved;
 mod saved_windows;
 mod scale;
 mod sealing;
+#[cfg(feature = "storage")]
+mod session_spans;
 mod snapshot_spec;
 mod standing_words;
 mod taken_back;

@@ -6,6 +6,8 @@ mod model;
 mod owner;
 mod receipt;
 mod session;
+#[cfg(feature = "storage")]
+mod spans;
 mod step;
 mod store;
 mod stream;

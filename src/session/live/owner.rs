@@ -8,6 +8,8 @@ use std::{
     time::SystemTime,
 };
 
+#[cfg(feature = "storage")]
+use super::spans::Spans;
 use super::{
     Awaits, Model, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
     core::Core,
@@ -37,6 +39,12 @@ const TRIES: usize = 16;
 pub(super) trait Steps {
     async fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()>;
     async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>>;
+
+    /// The name of the session, where it has one.
+    #[cfg(feature = "storage")]
+    fn name(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// A session with the store of its steps.
@@ -46,13 +54,22 @@ pub(super) struct Owner<S> {
     store: S,
     options: SessionOptions,
     hud: Hud,
+    #[cfg(feature = "storage")]
+    spans: Spans,
 }
 
 impl<S: Steps> Owner<S> {
     pub(super) async fn open(store: S, options: SessionOptions) -> Result<Self> {
         let format = Arc::new(NativeFormat);
         let hud = Hud::builder(Arc::clone(&options.counter)).format(format).build();
-        let mut owner = Self { core: None, store, options, hud };
+        let mut owner = Self {
+            core: None,
+            store,
+            options,
+            hud,
+            #[cfg(feature = "storage")]
+            spans: Spans::default(),
+        };
         owner.core().await?;
         Ok(owner)
     }
@@ -95,10 +112,13 @@ impl<S: Steps> Owner<S> {
             let message = format!("no call with the id {call:?} waits for a result");
             return Err(Error::new(ErrorKind::OutOfRange, message));
         };
-        let (answers, tool) = (Some(Box::from(call)), Some(name.into()));
+        let (answers, tool) = (Some(Box::from(call)), Some(name.as_str().into()));
         let part = PartContent::Result { answers, tool, outcome };
         let facet = Facet::new("", FacetType::RESULT, said).with_part(part);
-        self.say(Source::Environment, facet).await
+        self.say(Source::Environment, facet).await?;
+        #[cfg(feature = "storage")]
+        self.spans.ran(&name, call, outcome);
+        Ok(())
     }
 
     pub(super) async fn ambient(&mut self, name: &str, content: impl Into<String>) -> Result<()> {
@@ -185,14 +205,20 @@ impl<S: Steps> Owner<S> {
 
     pub(super) async fn request(&mut self, model: &Model) -> Result<SessionRequest> {
         let engine = Arc::clone(&self.options.engine);
-        match self.core().await?.request(model, &*engine, clock()) {
-            Ok((request, None)) => Ok(request),
-            Ok((request, Some(step))) => self.keep(step).await.map(|()| request),
+        let request = match self.core().await?.request(model, &*engine, clock()) {
+            Ok((request, None)) => request,
+            Ok((request, Some(step))) => self.keep(step).await.map(|()| request)?,
             Err(error) => {
                 self.read_again().await;
-                Err(error)
+                return Err(error);
             }
+        };
+        #[cfg(feature = "storage")]
+        {
+            let window = self.core.as_ref().and_then(Core::window);
+            self.spans.asked(model, &request.receipt, window, self.store.name());
         }
+        Ok(request)
     }
 
     pub(super) async fn answer(&mut self, body: impl AsRef<[u8]>) -> Result<SessionAnswer> {
@@ -208,6 +234,15 @@ impl<S: Steps> Owner<S> {
         body: &str,
         cut: Option<String>,
     ) -> Result<SessionAnswer> {
+        let answer = self.keep_answer(body, cut).await;
+        #[cfg(feature = "storage")]
+        if let Some(core) = &self.core {
+            self.spans.answered(&answer, core.history());
+        }
+        answer
+    }
+
+    async fn keep_answer(&mut self, body: &str, cut: Option<String>) -> Result<SessionAnswer> {
         let (answer, step) = self.core().await?.answer(body, cut, clock())?;
         self.keep(step).await.map(|()| answer)
     }

@@ -182,6 +182,11 @@ impl Steps for Box<dyn SessionStore> {
     async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
         (**self).read(first, most)
     }
+
+    #[cfg(feature = "storage")]
+    fn name(&self) -> Option<&str> {
+        (**self).name()
+    }
 }
 
 /// Both faces of a session: the same methods, once at once and once awaited.

@@ -21,6 +21,11 @@ pub trait SessionStore: Send {
     /// # Errors
     /// Those of the store.
     fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>>;
+
+    /// The name of the session, where it has one: `gen_ai.conversation.id` of its spans.
+    fn name(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Steps in memory. Clones share them.
@@ -128,6 +133,10 @@ mod journal {
             let events = self.journal.read(&self.session, first, most).await?;
             Ok(events.into_iter().map(|event| event.body).collect())
         }
+
+        fn name(&self) -> Option<&str> {
+            Some(self.session.as_str())
+        }
     }
 
     impl SessionStore for JournalStore {
@@ -140,6 +149,10 @@ mod journal {
         fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
             let events = self.journal.read(&self.session, first, most)?;
             Ok(events.into_iter().map(|event| event.body).collect())
+        }
+
+        fn name(&self) -> Option<&str> {
+            Some(self.session.as_str()).filter(|name| *name != ONLY)
         }
     }
 }
