@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::steps::sentence::{rule, words};
 use crate::text::words::material::{
-    ACCORDING, ACTING, ARTICLES, ASKING, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL, OF_THE_USER,
-    PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH, UNSPACED,
-    WANTED,
+    ACCORDING, ACTING, ARTICLES, ASKING, AUTHORED, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL,
+    OF_THE_USER, PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH,
+    UNSPACED, WANTED,
 };
 
 /// A longer line leads to nothing.
@@ -67,6 +67,42 @@ pub(super) fn is_logged(line: &str) -> bool {
     let last = last.trim_matches(['[', ']']);
     ["error", "exception", "warning", "err!", "failed"].iter().any(|end| last.ends_with(end))
         || !label.contains(' ') && (has(&LABELS, last) || label.contains(['/', '.']))
+}
+
+/// Whether a line has what programs print and people seldom write: numbers and signs.
+fn is_printed(line: &str) -> bool {
+    line.contains(|c: char| c.is_ascii_digit() || "=[]{}|/\\<>_".contains(c))
+}
+
+/// Whether a sentence ends in a line, or what it says leads to more.
+fn ends_sentence(line: &str) -> bool {
+    line.trim_end().ends_with(['.', '!', '?', ':', '。', '！', '？', '：'])
+        || [". ", "! ", "? "].iter().any(|end| line.contains(end))
+}
+
+/// Whether a paragraph is output of a program: numbers or signs in each line, and neither sentences
+/// nor items of a list.
+pub(super) fn is_output(paragraph: &str) -> bool {
+    let is_item = |line: &str| {
+        let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with(['-', '*', '•', '+', '#'])
+            || number.len() < line.len() && number.starts_with(['.', ')'])
+    };
+    let is_of_output = |line: &str| is_printed(line) && !ends_sentence(line) && !is_item(line);
+    let is_long = paragraph.lines().nth(1).is_some() || !paragraph.starts_with(char::is_alphabetic);
+    is_long && paragraph.lines().map(str::trim).all(is_of_output)
+}
+
+/// Whether a line below output is prose again.
+pub(super) fn is_prose(line: &str) -> bool {
+    let is_words = ends_sentence(line) || !is_printed(line);
+    line.starts_with(char::is_alphabetic) && is_words && !is_logged(line) && !is_data(line)
+}
+
+/// Whether a line leads to what somebody wrote, and not to what a program printed.
+pub(super) fn is_authored(lead: &str) -> bool {
+    let lower = lead.to_lowercase();
+    words(&lower).iter().any(|word| has(&SPEECH, word) || has(&AUTHORED, word))
 }
 
 /// Whether a line is the name and the time that a chat shows above what somebody wrote:

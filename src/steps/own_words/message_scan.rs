@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::{
     line_kind::{
-        Begin, begin, columns, delimiter, has, is_block_of_yaml, is_chat_head, is_data, is_logged,
-        is_mail_head, is_ruled, is_shell, is_subtitle, labelled, leads_to_paste, may_lead,
-        points_below, report,
+        Begin, begin, columns, delimiter, has, is_authored, is_block_of_yaml, is_chat_head,
+        is_data, is_logged, is_mail_head, is_output, is_prose, is_ruled, is_shell, is_subtitle,
+        labelled, leads_to_paste, may_lead, points_below, report,
     },
     material::{Kind, Material},
     quotations::is_mark,
@@ -16,6 +16,9 @@ use crate::steps::sentence::{
     rule,
 };
 use crate::text::words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS};
+
+/// Stands for the end of output: the prose behind it is the user's.
+const PROSE: &str = "\n\n";
 
 /// What begins and ends several lines that are not the user's. Without an end all that follows is of
 /// somebody else.
@@ -36,8 +39,8 @@ const BLOCKS: [(&str, &str); 34] = [
     ("-----Original", ""),
     ("---------- Forwarded", ""),
     ("Begin forwarded message", ""),
-    ("Traceback (most recent", ""),
-    ("diff --git", ""),
+    ("Traceback (most recent", PROSE),
+    ("diff --git", PROSE),
     ("HTTP/1", ""),
     ("BEGIN:", "END:"),
     ("< HTTP/", ""),
@@ -46,7 +49,7 @@ const BLOCKS: [(&str, &str); 34] = [
     ("[SYSTEM", ""),
     ("[Attachment", ""),
     ("-----8<", ""),
-    ("thread '", ""),
+    ("thread '", PROSE),
     ("-- 8<", ">8"),
     ("#+BEGIN", "#+END"),
     ("BEGIN ", "END "),
@@ -219,9 +222,10 @@ impl<'t> Scan<'t> {
             };
             let after = self.text.get(to..).unwrap_or_default().split_inclusive('\n');
             let found = after.inspect(|line| to += line.len()).find(is_end);
-            to = if found.is_some() { to } else { self.end };
+            let all = if *end == PROSE { self.output_end() } else { self.end };
+            to = if found.is_some() { to } else { all };
         }
-        let close = if end.is_empty() || is_line {
+        let close = if end.trim().is_empty() || is_line {
             String::new()
         } else {
             format!("\n{}", fence.unwrap_or(end))
@@ -347,8 +351,31 @@ impl<'t> Scan<'t> {
         let is_marked = takes && probe.found.last().is_none_or(|of| of.kind != Kind::Heading);
         self.ends = probe.ends;
         if !is_marked && !line.trim_start().starts_with(is_mark) {
-            self.take(kind, self.end, format!("{lead}\n"), "");
+            let block = self.text.get(at..paragraph_end(self.text, at)).unwrap_or_default();
+            let is_printed = !is_authored(lead) && is_output(block);
+            let end = if is_printed { self.output_end() } else { self.end };
+            self.take(kind, end, format!("{lead}\n"), "");
         }
+    }
+
+    /// Where the output ends that begins here: before the last paragraphs of prose, or before one that
+    /// leads to more of it.
+    fn output_end(&self) -> usize {
+        let (mut at, mut end) = (self.at, None);
+        let (mut is_begun, mut is_begin) = (false, false);
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        for line in rest.split_inclusive('\n') {
+            if is_begun && is_begin && !line.trim().is_empty() {
+                end = is_prose(line).then(|| end.unwrap_or(at));
+                if end.is_some() && line.trim_end().ends_with([':', '：']) {
+                    break;
+                }
+            }
+            is_begin = line.trim().is_empty();
+            is_begun |= !is_begin;
+            at += line.len();
+        }
+        end.unwrap_or(self.end)
     }
 
     /// Whether nothing stands before a place in its line.

@@ -128,6 +128,24 @@ fn rules_stand_beside_what_is_quoted() {
     check("One thing to remember:\nNever light it.", &["Never light it."]);
     check("Rules for the email:\n- Always sign the email.", &["Always sign the email."]);
     check("The log:\n```\nAlways push it.\n```\nNever push it.", &["Never push it."]);
+    // What stands behind output is the user's again, and what somebody wrote goes on.
+    let log = "[000] tide at 7\n[001] tide at 9";
+    for behind in ["Now mend it.", "Mend it.\n\nAnd before:\n[002] tide at 11\n\n[003] low"] {
+        for lead in ["Output so far:", "I saw this when I ran it:", "It prints:", "The log:"] {
+            let text = format!("{lead}\n{log}\n\nNever light it again.\n\n{behind}");
+            check(&text, &["Never light it again."]);
+            let text = format!("{lead}\n{log}\n\nLit.\n\n{log}\n\nNever light it again. {behind}");
+            check(&text, &["Never light it again."]);
+        }
+        let trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad";
+        check(&format!("{trace}\n\nNever light it again.\n\n{behind}"), &["Never light it again."]);
+    }
+    for lead in ["Bob wrote:", "The wiki lists these:", "I got this email:"] {
+        check(&format!("{lead}\n{log}\n\nAlways push it."), &[]);
+    }
+    for text in ["Harbour rules\nof 2021", "Berth 7", "Moor at 7.", "Moor at 7\n2. Sound"] {
+        check(&format!("Output so far:\n{text}\n\nAlways push it."), &[]);
+    }
     check("It prints: lamp must burn.\n\nNever light it again.", &["Never light it again."]);
 }
 
