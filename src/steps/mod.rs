@@ -44,9 +44,7 @@ pub(crate) use own_words::OwnWords;
 pub(crate) use passage::Passage;
 pub(crate) use plan::{Item, PlanStep, Status};
 pub(crate) use sentence::{
-    is_question, lower,
-    rule::{is_headed, is_said},
-    sentences, words,
+    correction::forbids, is_question, lower, rule::is_said, sentences, words,
 };
 pub use speaker::words_in;
 pub(crate) use speaker::{

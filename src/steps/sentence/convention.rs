@@ -1,40 +1,42 @@
 //! Orders about the way of work that no word like *never* heads: `Use tabs, not spaces`, `No force
 //! pushes, ever`, `Tests have to stay offline`.
 
-use super::{lower, words};
+use super::{
+    clause::{behind, without_openers},
+    lower, words,
+};
 use crate::text::{
     holds,
-    words::{
-        constraint::BEFORE,
-        convention::{ALLS, LASTING, NEEDS, NONES, OBLIGES, ONES, SIDES, STAYS, TOLD, USES},
+    words::convention::{
+        ALLS, BEING, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES, STAYS, TELLING, TOLD,
+        USES,
     },
 };
 
 /// Whether a sentence of the user says how work is done here. Questions are told apart elsewhere.
 pub(super) fn is_convention(sentence: &str) -> bool {
     let lower = lower(sentence);
-    let mut rest = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
-    while let Some(after) = BEFORE.iter().find_map(|word| behind(rest, word)) {
-        rest = after.trim_start_matches([' ', ',']);
-    }
+    let rest = without_openers(&lower);
     chooses(rest) || forbids(rest) || obliges(rest)
-}
-
-/// What stands behind a word or words at the beginning of a text.
-fn behind<'t>(text: &'t str, start: &str) -> Option<&'t str> {
-    let rest = text.strip_prefix(start)?;
-    // Other alphabets have endings, or no spaces.
-    (!start.is_ascii() || !rest.starts_with(char::is_alphanumeric)).then_some(rest)
 }
 
 /// `use tabs, not spaces`
 fn chooses(rest: &str) -> bool {
     let used = USES.iter().find_map(|word| behind(rest, word));
-    // `Write it over the old one` chooses nothing.
-    let is_place = |other: &str| words(other).first().is_some_and(|word| ONES.contains(word));
-    used.is_some_and(|used| {
+    // `Write it over the old one` and `Write it to a.txt, not b.txt` are said of one thing.
+    let is_one = |other: &str| words(other).first().is_some_and(|word| ONES.contains(word));
+    used.filter(|used| !names_file(used)).is_some_and(|used| {
         let mut others = SIDES.iter().filter_map(|side| Some((side, used.split_once(side)?.1)));
-        others.any(|(side, other)| *side != " over " || !is_place(other))
+        others.any(|(side, other)| !is_one(other) || *side != " over " && !is_one(used))
+    })
+}
+
+/// Whether a text names a file: `a.txt`.
+fn names_file(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let end = word.rsplit_once('.').map_or("", |(_, end)| end);
+        (2..6).contains(&end.len()) && end.starts_with(char::is_alphabetic)
     })
 }
 
@@ -46,9 +48,11 @@ fn forbids(rest: &str) -> bool {
         return false;
     };
     let all = words(what);
-    let mut told = all.iter().filter(|word| **word != "allowed").take(4);
-    let tells = |word: &&str| TOLD.contains(word) || word.len() > 4 && word.ends_with("ed");
-    what.starts_with([' ', '\'']) && holds(lasting, &LASTING) && !told.any(tells)
+    let is_told = all.first().is_some_and(|noun| TOLD.contains(noun));
+    let mut others = all.iter().filter(|word| !LASTING.contains(*word)).take(4).skip(1);
+    let tells = |word: &&str| TELLING.contains(word) || word.len() > 4 && word.ends_with("ed");
+    let is_lasting = what.starts_with([' ', '\'']) && holds(lasting, &LASTING);
+    is_lasting && !is_told && !others.any(tells)
 }
 
 /// `tests have to stay offline`, `every function needs a test`
@@ -65,17 +69,22 @@ fn obliges(rest: &str) -> bool {
     let stays = STAYS.iter().find(|word| behind(asked, word).is_some());
     // What has to be done once is a task: `tests have to be updated`.
     let is_done = words(asked).iter().skip(1).take(2).any(|word| word.ends_with("ed"));
-    let is_person = matches!(subject, "i" | "we" | "they" | "he" | "she" | "if" | "when" | "do");
-    match stays {
-        Some(&("stay" | "remain" | "keep")) => !is_person && words(before).len() < 5,
-        Some(_) => !is_one && !is_done && words(before).len() < 4,
-        None => false,
-    }
+    stays.is_some_and(|word| {
+        if BEING.contains(word) {
+            !PEOPLE.contains(&subject) && words(before).len() < 5
+        } else {
+            !is_one && !is_done && words(before).len() < 4
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::is_rule;
+    use crate::steps::OwnWords;
+
+    fn is_rule(text: &str) -> bool {
+        OwnWords::of(text).rules().next().is_some()
+    }
 
     #[test]
     fn what_holds_for_all_work_is_a_rule() {

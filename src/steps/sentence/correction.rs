@@ -1,6 +1,7 @@
 //! Later words of the user that take back an earlier rule.
 
 use super::{
+    clause::{clauses, is_told, parted},
     is_question, lower,
     topic::{is_same_word, names, orders, subjects, topic},
     words,
@@ -71,7 +72,8 @@ pub(in crate::steps) fn says_instead(sentence: &str) -> bool {
         Some(condition) => condition.split_once(',').map_or("", |(_, asked)| asked),
         None => &lower,
     };
-    sentence.split_whitespace().nth(2).is_some() && holds(asked, &INSTEAD)
+    let says = |clause: &str| holds(clause, &INSTEAD) && !is_told(clause);
+    sentence.split_whitespace().nth(2).is_some() && clauses(&parted(asked)).any(says)
 }
 
 /// How long before the correction a rule was said.
@@ -96,7 +98,7 @@ pub(in crate::steps) fn takes_back(
         of.iter().filter(|word| with.iter().any(|other| is_same_word(word, other))).count()
     };
     let of_old = || shared(&old, &topic(sentence));
-    let is_denying = holds(&lower(earlier), &DENYING);
+    let is_denying = forbids(earlier);
     match correction {
         Correction::Revokes => {
             let mut new = topic(sentence);
@@ -138,9 +140,14 @@ pub(in crate::steps) fn takes_back(
     }
 }
 
+/// Whether a sentence holds a word that forbids.
+pub(crate) fn forbids(sentence: &str) -> bool {
+    holds(&lower(sentence), &DENYING)
+}
+
 /// Whether a sentence allows one thing and no other: `you can edit it, but not move it`.
 fn is_limited(sentence: &str) -> bool {
-    lower(sentence).split_once(" but ").is_some_and(|(_, limit)| holds(limit, &DENYING))
+    lower(sentence).split_once(" but ").is_some_and(|(_, limit)| forbids(limit))
 }
 
 /// What a sentence gives up: `use X instead of Y`, `use X, not Y`.

@@ -1,5 +1,6 @@
 //! Sentences of what was said, outside of code: what each asks for, and what it takes back.
 
+mod clause;
 mod constraint;
 mod convention;
 pub(super) mod correction;

@@ -1,10 +1,20 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
-use super::{constraint::is_constraint, convention::is_convention, is_question, lower, words};
+use super::{
+    clause::{around, clauses, is_third_person, is_told, obliges, parted, without_openers},
+    constraint::is_constraint,
+    convention::is_convention,
+    is_question, lower, words,
+};
 use crate::text::{
     holds,
-    words::rule::{
-        DENIALS, INTERJECTIONS, IRREGULAR_PAST, OPINIONS, PERSONS, RULES, STATES, UNSPACED, WEAK,
+    words::{
+        clause::{AHEAD, OBLIGING, RELATIVES},
+        convention::ONES,
+        rule::{
+            ADVERBS, AUXILIARIES, COUNTS, DENIALS, FIRST, INTERJECTIONS, IRREGULAR_PAST, OPINIONS,
+            PERSONS, RULES, SENSES, STATES, UNABLE, UNSPACED, WEAK,
+        },
     },
 };
 
@@ -15,22 +25,71 @@ const THINGS: [&str; 3] = ["it", "this", "that"];
 
 /// Whether a sentence of the user is a rule.
 pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
-    let is_asking = is_headed(sentence) || is_constraint(sentence) || is_convention(sentence);
-    is_asking && !is_question(sentence) && !is_statement(sentence)
+    let is_shaped = || {
+        let lower = lower(sentence);
+        (is_constraint(sentence) || is_convention(sentence)) && !is_statement(&lower)
+    };
+    (is_headed(sentence) || is_shaped()) && !is_question(sentence)
 }
 
-/// Whether a sentence holds the word of a rule.
-pub(crate) fn is_headed(sentence: &str) -> bool {
-    let is_worded = sentence.split_whitespace().nth(2).is_some() && holds(&lower(sentence), &RULES);
-    is_worded || UNSPACED.iter().any(|word| sentence.contains(word))
+/// Whether a clause of a sentence demands something with the word of a rule.
+fn is_headed(sentence: &str) -> bool {
+    let lower = lower(sentence);
+    if UNSPACED.iter().any(|word| lower.contains(word)) {
+        return !is_told(&lower);
+    }
+    // Most sentences hold no such word.
+    holds(&lower, &RULES)
+        && sentence.split_whitespace().nth(2).is_some()
+        && clauses(&parted(&lower)).any(|clause| demands(clause) && !is_statement(clause))
 }
 
-/// Whether a sentence with the word of a rule tells of something, and asks for nothing: `I don't
+/// Whether the word of a rule demands something where it stands in a clause: `Never push`, `files
+/// must stay`. It tells of something else: `the build always fails`, `a loop that never ends`.
+fn demands(whole: &str) -> bool {
+    let whole = whole.trim_start();
+    let clause = without_openers(whole);
+    RULES.iter().filter_map(|word| Some((word, around(clause, word)?))).any(|(word, of)| {
+        let (before, after) = of;
+        let is_obliging = OBLIGING.contains(word) || obliges(&before.join(" "));
+        let is = |word: Option<&&str>, list: &[&str]| word.is_some_and(|word| list.contains(word));
+        let (last, next) = (before.last(), after.first());
+        let is_person = |word: Option<&&str>| is(word, &PERSONS) || is(word, &["you"]);
+        let is_ahead = holds(&before.join(" "), &AHEAD);
+        let is_finite = is(next, &AUXILIARIES) || next.is_some_and(|next| is_third_person(next));
+        // `We cannot use it` demands, and `Cannot open it` does not.
+        let is_bare = whole.starts_with(clause);
+        match () {
+            () if is(last, &RELATIVES) => false,
+            () if ADVERBS.contains(word) && is_finite => is_obliging,
+            () if before.is_empty() => !(WEAK.contains(word) && is_bare || is_count(word, &after)),
+            () if is(last, &["to"]) && !is_ahead => is_obliging,
+            () if UNABLE.contains(word) => is_person(last),
+            () if FIRST.contains(word) => {
+                is_obliging || is_ahead || is_person(last) || is_person(before.first())
+            }
+            () if is(last, &AUXILIARIES) => is_obliging || is(next, &AHEAD) || before.len() > 2,
+            () => true,
+        }
+    })
+}
+
+/// `Only two tests are left`
+fn is_count(word: &str, after: &[&str]) -> bool {
+    let is_one = |word: &&str| ONES.contains(word) || COUNTS.contains(word);
+    word == "only" && after.first().is_some_and(is_one) && !obliges(&after.join(" "))
+}
+
+/// Whether a clause with the word of a rule tells of something, and asks for nothing: `I don't
 /// know my number`, `It never came`, `There are only two`.
-fn is_statement(rule: &str) -> bool {
-    let lower = lower(rule);
-    let words = words(&lower);
-    is_denied(&words) || is_past(&words) || is_opinion(&lower, &words) || is_report(&words)
+fn is_statement(clause: &str) -> bool {
+    let words = words(clause);
+    let is_opinion = matches!(*words, ["i" | "we", verb, ..] if OPINIONS.contains(&verb));
+    is_told(clause)
+        || is_denied(&words)
+        || is_past(&words)
+        || is_report(&words)
+        || is_opinion && !obliges(clause)
 }
 
 fn is_denied(words: &[&str]) -> bool {
@@ -43,7 +102,11 @@ fn is_denied(words: &[&str]) -> bool {
             said.get(denial + 1..).unwrap_or_default().iter().take(3).any(is_state)
                 || *word == "ich" && said.first().is_some_and(is_state)
         };
-        PERSONS.contains(word) && denial.is_some_and(is_told)
+        let senses = |pair: &[&str]| {
+            matches!(pair, [adverb, verb] if ADVERBS.contains(adverb) && SENSES.contains(verb))
+        };
+        PERSONS.contains(word)
+            && (denial.is_some_and(is_told) || said.windows(2).take(2).any(senses))
     });
     let mut bare = words.iter().skip_while(|word| INTERJECTIONS.contains(word));
     let denies = |word: &&str| DENIALS.contains(word) && !matches!(*word, "never" | "not");
@@ -54,23 +117,27 @@ fn is_denied(words: &[&str]) -> bool {
             })
 }
 
-/// `It never came`, `I only got one`, `I must have lost it`.
+/// `It never came`, `I only got one`, `I must have lost it`, `It must be a mistake`.
 fn is_past(words: &[&str]) -> bool {
     let past = |word: &str| {
         IRREGULAR_PAST.contains(&word)
             || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
     };
-    let is_subject = |word: &&str| PERSONS.contains(word) || THINGS.contains(word);
+    let is_subject = |word: &str| {
+        PERSONS.contains(&word) || THINGS.contains(&word) || matches!(word, "you" | "there")
+    };
     words.windows(3).any(|of| {
         let &[before, word, after] = of else { return false };
         match word {
             "never" => past(after) && !matches!(before, "and" | "or" | "but" | "then"),
-            "only" | "always" => past(after) && is_subject(&before),
-            _ => false,
+            "always" => past(after),
+            "only" => past(after) && is_subject(before),
+            // `must have missed`
+            _ => OBLIGING.contains(&before) && word == "have" && past(after),
         }
     }) || words.windows(4).any(|of| {
-        let &[who, modal, have, done] = of else { return false };
-        (modal, have) == ("must", "have") && past(done) && is_subject(&who)
+        let &[who, modal, be, what] = of else { return false };
+        (modal, be) == ("must", "be") && is_subject(who) && ONES.contains(&what)
     }) || words.windows(2).any(|of| {
         let &[before, word] = of else { return false };
         word == "never" && (before.ends_with("'ve") || matches!(before, "have" | "has" | "had"))
@@ -87,19 +154,6 @@ fn is_report(words: &[&str]) -> bool {
             | ["my", "understanding", ..]
     );
     is_told && !asks()
-}
-
-/// What is thought or found to be so, in words that describe as often as they ask.
-fn is_opinion(lower: &str, words: &[&str]) -> bool {
-    let begins = match words {
-        ["i" | "we", verb, ..] => OPINIONS.contains(verb),
-        ["there", "is" | "are" | "was" | "were", ..] => true,
-        [first, ..] => matches!(*first, "there's" | "it's" | "that's"),
-        [] => false,
-    };
-    let strong = |word: &&&str| !WEAK.contains(*word);
-    let is_strong = || RULES.iter().filter(strong).any(|word| holds(lower, &[word]));
-    begins && !holds(lower, &["allowed", "permitted"]) && !is_strong()
 }
 
 /// A rule with the block of code that it ends with: `issue exactly this command:` and the command.

@@ -28,7 +28,7 @@ impl LeftOut {
         let (kind, count) = kind_of(line);
         self.lines += count;
         if let Some(kind) = kind {
-            self.add_kind(kind, count);
+            self.add_kind(&kind, count);
         }
     }
 
@@ -80,10 +80,12 @@ fn named_count(text: &str) -> Option<(String, usize)> {
     Some((kind.to_owned(), count.parse().ok()?))
 }
 
-/// What a line is one of, a call of its tool, a step of its status, and how many it stands for.
-fn kind_of(line: &SectionLine) -> (Option<&str>, usize) {
+/// What a line is one of, a call of its tool, a step of its status, a rule of its frame, and how many
+/// it stands for.
+fn kind_of(line: &SectionLine) -> (Option<String>, usize) {
     let text = line.text.as_str();
-    match line.section {
+    let (kind, count) = match line.section {
+        Section::Rules => return (line.frame.map(|frame| format!("[{frame}]")), 1),
         Section::Calls => side_by_side(text).map_or_else(
             || (text.split_once('(').map(|(tool, _)| tool), times(text)),
             |(tool, count)| (Some(tool), count),
@@ -94,7 +96,8 @@ fn kind_of(line: &SectionLine) -> (Option<&str>, usize) {
             (of.map(|(_, kind)| kind), 1)
         }
         _ => (None, 1),
-    }
+    };
+    (kind.map(str::to_owned), count)
 }
 
 /// The tool and the number of calls that stand side by side: `read ×3: a.rs; b.rs; c.rs`,
@@ -129,6 +132,15 @@ mod tests {
         let line = |text: &&str| SectionLine::new(Section::Calls, FrameSeq::new(1), *text);
         texts.iter().map(line).for_each(|line| left.add(&line));
         left
+    }
+
+    #[test]
+    fn rules_that_are_left_out_are_counted_by_their_frames() {
+        let mut left = LeftOut::default();
+        for frame in [7, 7, 9] {
+            left.add(&SectionLine::new(Section::Rules, FrameSeq::new(frame), "\"Never moor.\""));
+        }
+        assert_eq!(left.forms(), ["… 3 more: [7] ×2, [9] ×1", "… 3 more: [7] ×2", "… 3 more"]);
     }
 
     #[test]

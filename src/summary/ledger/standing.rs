@@ -7,7 +7,7 @@ use super::{
     open_call::Failure,
 };
 use crate::{
-    steps::{Demand, Item, Status, is_headed, single_line, telling_line, unwrapped},
+    steps::{Demand, Item, Status, forbids, single_line, telling_line, unwrapped},
     text::{quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
@@ -193,14 +193,14 @@ impl Ledger {
         near.chain(after.iter().filter(is_open)).take(LONG_PLAN).collect()
     }
 
-    /// The rules: those with a command first, then the newest; of one message the shortest, since
-    /// more of them fit.
+    /// The rules: those with a command first, then what is forbidden, then the newest; of one message
+    /// the shortest, since more of them fit.
     fn rule_lines(&self) -> Vec<SectionLine> {
         let mut rules: Vec<_> = self.demands().iter().collect();
         rules.sort_by_key(|of| {
             (
                 !of.text.contains("```"),
-                !is_headed(&of.text),
+                !forbids(&of.text),
                 std::cmp::Reverse(of.frame),
                 of.text.len(),
             )

@@ -1,0 +1,74 @@
+//! Clauses of a sentence, and who they speak of.
+
+use super::words;
+use crate::text::{
+    holds,
+    words::{
+        clause::{IDIOMS, JOINTS, OBLIGING, SUBJECTS},
+        constraint::BEFORE,
+    },
+};
+
+/// What parts clauses.
+const MARKS: [char; 7] = [',', ';', ':', '(', '–', '—', '、'];
+
+/// A sentence in small letters with a comma between all its clauses, and for idioms that demand
+/// nothing: `never mind`.
+pub(super) fn parted(lower: &str) -> String {
+    let mut parted = lower.to_owned();
+    for word in IDIOMS.iter().chain(&JOINTS) {
+        if parted.contains(word) {
+            parted = parted.replace(word, ", ");
+        }
+    }
+    parted
+}
+
+/// The clauses of a parted sentence.
+pub(super) fn clauses(parted: &str) -> impl Iterator<Item = &str> {
+    parted.split(MARKS)
+}
+
+/// What stands behind a word or words at the beginning of a text.
+pub(super) fn behind<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    let rest = text.strip_prefix(start)?;
+    // Other alphabets have endings, or no spaces.
+    (!start.is_ascii() || !rest.starts_with(char::is_alphanumeric)).then_some(rest)
+}
+
+/// A clause in small letters without what may stand before an order: `please`, `and we`.
+pub(super) fn without_openers(clause: &str) -> &str {
+    let mut rest = clause.trim_start_matches(|c: char| !c.is_alphanumeric());
+    while let Some(after) = BEFORE.iter().find_map(|word| behind(rest, word)) {
+        rest = after.trim_start_matches([' ', ',']);
+    }
+    rest
+}
+
+/// Whether a clause begins with a subject that nobody gives orders to, and says nothing of what has
+/// to be: `the build always fails`.
+pub(super) fn is_told(clause: &str) -> bool {
+    let rest = without_openers(clause);
+    SUBJECTS.iter().any(|word| behind(rest, word).is_some()) && !obliges(rest)
+}
+
+/// Whether a text says what has to be, or may be.
+pub(super) fn obliges(text: &str) -> bool {
+    holds(text, &OBLIGING) || OBLIGING.iter().any(|word| !word.is_ascii() && text.contains(word))
+}
+
+/// Whether a verb has the ending of the third person, or may have: `fails`, and not `pass`.
+pub(super) fn is_third_person(word: &str) -> bool {
+    let ends = |end: &&str| word.ends_with(end);
+    word.len() > 3 && word.ends_with('s') && !["ss", "us", "is", "as"].iter().any(ends)
+}
+
+/// What stands before and behind the first of a word that stands whole in a text.
+pub(super) fn around<'t>(text: &'t str, word: &str) -> Option<(Vec<&'t str>, Vec<&'t str>)> {
+    text.match_indices(word).find_map(|(at, _)| {
+        let (before, after) = (text.get(..at)?, text.get(at + word.len()..)?);
+        let is_whole =
+            !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
+        is_whole.then(|| (words(before), words(after)))
+    })
+}
