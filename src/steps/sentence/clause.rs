@@ -12,21 +12,13 @@ use crate::text::{
 /// What parts clauses.
 const MARKS: [char; 7] = [',', ';', ':', '(', '–', '—', '、'];
 
-/// A sentence in small letters with a comma between all its clauses, and for idioms that demand
-/// nothing: `never mind`.
-pub(super) fn parted(lower: &str) -> String {
+/// The clauses of a sentence in small letters. Idioms that demand nothing are left out: `never mind`.
+pub(super) fn clauses(lower: &str) -> Vec<String> {
     let mut parted = lower.to_owned();
-    for word in IDIOMS.iter().chain(&JOINTS) {
-        if parted.contains(word) {
-            parted = parted.replace(word, ", ");
-        }
+    for word in IDIOMS.iter().chain(&JOINTS).filter(|word| lower.contains(**word)) {
+        parted = parted.replace(word, ", ");
     }
-    parted
-}
-
-/// The clauses of a parted sentence.
-pub(super) fn clauses(parted: &str) -> impl Iterator<Item = &str> {
-    parted.split(MARKS)
+    parted.split(MARKS).map(str::to_owned).collect()
 }
 
 /// What stands behind a word or words at the beginning of a text.

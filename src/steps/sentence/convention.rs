@@ -3,7 +3,9 @@
 
 use super::{
     clause::{behind, without_openers},
-    lower, words,
+    lower,
+    topic::names,
+    words,
 };
 use crate::text::{
     holds,
@@ -25,18 +27,10 @@ fn chooses(rest: &str) -> bool {
     let used = USES.iter().find_map(|word| behind(rest, word));
     // `Write it over the old one` and `Write it to a.txt, not b.txt` are said of one thing.
     let is_one = |other: &str| words(other).first().is_some_and(|word| ONES.contains(word));
+    let names_file = |used: &str| names(used).iter().any(|name| name.contains('.'));
     used.filter(|used| !names_file(used)).is_some_and(|used| {
         let mut others = SIDES.iter().filter_map(|side| Some((side, used.split_once(side)?.1)));
         others.any(|(side, other)| !is_one(other) || *side != " over " && !is_one(used))
-    })
-}
-
-/// Whether a text names a file: `a.txt`.
-fn names_file(text: &str) -> bool {
-    text.split_whitespace().any(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let end = word.rsplit_once('.').map_or("", |(_, end)| end);
-        (2..6).contains(&end.len()) && end.starts_with(char::is_alphabetic)
     })
 }
 

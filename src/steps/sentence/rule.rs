@@ -1,7 +1,7 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
 use super::{
-    clause::{around, clauses, is_third_person, is_told, obliges, parted, without_openers},
+    clause::{around, behind, clauses, is_third_person, is_told, obliges, without_openers},
     constraint::is_constraint,
     convention::is_convention,
     is_question, lower, words,
@@ -9,11 +9,11 @@ use super::{
 use crate::text::{
     holds,
     words::{
-        clause::{AHEAD, OBLIGING, RELATIVES},
+        clause::{AHEAD, OBLIGING, RELATIVES, REPORTS},
         convention::ONES,
         rule::{
-            ADVERBS, AUXILIARIES, COUNTS, DENIALS, FIRST, INTERJECTIONS, IRREGULAR_PAST, OPINIONS,
-            PERSONS, RULES, SENSES, STATES, UNABLE, UNSPACED, WEAK,
+            ADVERBS, AUXILIARIES, COUNTS, DENIALS, FIRST, IRREGULAR_PAST, PERSONS, RULES, SENSES,
+            UNABLE, UNSPACED, WEAK,
         },
     },
 };
@@ -21,7 +21,7 @@ use crate::text::{
 /// A longer block of code is no part of a rule.
 const LONGEST_CODE: usize = 200;
 
-const THINGS: [&str; 3] = ["it", "this", "that"];
+const THINGS: [&str; 5] = ["it", "this", "that", "there", "you"];
 
 /// Whether a sentence of the user is a rule.
 pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
@@ -41,7 +41,7 @@ fn is_headed(sentence: &str) -> bool {
     // Most sentences hold no such word.
     holds(&lower, &RULES)
         && sentence.split_whitespace().nth(2).is_some()
-        && clauses(&parted(&lower)).any(|clause| demands(clause) && !is_statement(clause))
+        && clauses(&lower).iter().any(|clause| demands(clause) && !is_statement(clause))
 }
 
 /// Whether the word of a rule demands something where it stands in a clause: `Never push`, `files
@@ -81,40 +81,21 @@ fn is_count(word: &str, after: &[&str]) -> bool {
 }
 
 /// Whether a clause with the word of a rule tells of something, and asks for nothing: `I don't
-/// know my number`, `It never came`, `There are only two`.
+/// know my number`, `I was told that I must not pay`, `It never came`, `There are only two`.
 fn is_statement(clause: &str) -> bool {
     let words = words(clause);
-    let is_opinion = matches!(*words, ["i" | "we", verb, ..] if OPINIONS.contains(&verb));
-    is_told(clause)
-        || is_denied(&words)
-        || is_past(&words)
-        || is_report(&words)
-        || is_opinion && !obliges(clause)
+    let plain = clause.trim_start();
+    let is_report = REPORTS.iter().any(|start| behind(plain, start).is_some());
+    is_report || is_told(plain) || is_denied(&words) || is_past(&words)
 }
 
+/// `I don't know my number`, `I always get an error`
 fn is_denied(words: &[&str]) -> bool {
-    let of_subject = words.iter().enumerate().any(|(at, word)| {
-        let said = words.get(at + 1..(at + 6).min(words.len())).unwrap_or_default();
-        let denial = said.iter().position(|word| DENIALS.contains(word));
-        let is_state = |word: &&str| STATES.contains(word);
-        // In German the verb stands before what denies it.
-        let is_told = |denial: usize| {
-            said.get(denial + 1..).unwrap_or_default().iter().take(3).any(is_state)
-                || *word == "ich" && said.first().is_some_and(is_state)
-        };
-        let senses = |pair: &[&str]| {
-            matches!(pair, [adverb, verb] if ADVERBS.contains(adverb) && SENSES.contains(verb))
-        };
-        PERSONS.contains(word)
-            && (denial.is_some_and(is_told) || said.windows(2).take(2).any(senses))
-    });
-    let mut bare = words.iter().skip_while(|word| INTERJECTIONS.contains(word));
-    let denies = |word: &&str| DENIALS.contains(word) && !matches!(*word, "never" | "not");
-    of_subject
-        || bare.next().is_some_and(denies)
-            && bare.next().is_some_and(|word| {
-                matches!(*word, "know" | "remember" | "recall" | "have" | "understand")
-            })
+    let senses = |pair: &[&str]| matches!(pair, [word, sense] if DENIALS.contains(word) && SENSES.contains(sense));
+    // `I don't really know`
+    let is_told = |word: &&str| !word.ends_with("ly") || DENIALS.contains(word);
+    let told: Vec<&str> = words.iter().copied().filter(is_told).collect();
+    told.iter().any(|word| PERSONS.contains(word)) && told.windows(2).any(senses)
 }
 
 /// `It never came`, `I only got one`, `I must have lost it`, `It must be a mistake`.
@@ -123,9 +104,7 @@ fn is_past(words: &[&str]) -> bool {
         IRREGULAR_PAST.contains(&word)
             || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
     };
-    let is_subject = |word: &str| {
-        PERSONS.contains(&word) || THINGS.contains(&word) || matches!(word, "you" | "there")
-    };
+    let is_subject = |word: &str| PERSONS.contains(&word) || THINGS.contains(&word);
     words.windows(3).any(|of| {
         let &[before, word, after] = of else { return false };
         match word {
@@ -138,22 +117,7 @@ fn is_past(words: &[&str]) -> bool {
     }) || words.windows(4).any(|of| {
         let &[who, modal, be, what] = of else { return false };
         (modal, be) == ("must", "be") && is_subject(who) && ONES.contains(&what)
-    }) || words.windows(2).any(|of| {
-        let &[before, word] = of else { return false };
-        word == "never" && (before.ends_with("'ve") || matches!(before, "have" | "has" | "had"))
     })
-}
-
-/// `I read that there shouldn't be a fee`, `I was told that I must not pay`: what somebody else says.
-fn is_report(words: &[&str]) -> bool {
-    let asks = || words.iter().any(|word| matches!(*word, "please" | "never" | "don't"));
-    let is_told = matches!(
-        words,
-        ["i" | "we", "read" | "heard" | "understood", "that" | "on" | "in", ..]
-            | ["i" | "we", "was" | "were", "told" | "informed" | "under", ..]
-            | ["my", "understanding", ..]
-    );
-    is_told && !asks()
 }
 
 /// A rule with the block of code that it ends with: `issue exactly this command:` and the command.
