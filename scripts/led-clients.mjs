@@ -217,25 +217,34 @@ async function runOnce(scratch, base, way, isRecorded) {
   return result;
 }
 
+/** Those of some texts that are not among others, each as often as it comes more. */
+function without(texts, others) {
+  const left = [...others];
+  return texts.filter((text) => left.indexOf(text) < 0 || !left.splice(left.indexOf(text), 1));
+}
+
 /** What is wrong with a client's runs, if anything. */
 function judge(direct, recorded) {
   const wrong = [];
   if (direct.received.length === 0) return ["it asked nobody by itself"];
   const more = [...recorded.hosts].filter((host) => !direct.hosts.has(host));
   if (more.length > 0) wrong.push(`goes to ${more}`);
+  // Each request of the direct run is one of the recorded run, and none is there that is not of it.
   const first = direct.received.map(settled);
-  const others = recorded.received.map(settled).filter((of) => !first.includes(of));
-  const differs = others.length;
-  if (differs > 0 && process.env.LED_CLIENTS_VERBOSE) {
-    const at = [...others[0]].findIndex((char, at) => char !== first[0][at]);
-    console.log([others[0], first[0]].map((of) => JSON.stringify(of.slice(Math.max(0, at - 80), at + 80))).join("\n"));
+  const others = recorded.received.map(settled);
+  const missing = without(first, others);
+  const added = without(others, first);
+  if (missing.length > 0 && added.length > 0 && process.env.LED_CLIENTS_VERBOSE) {
+    const at = [...added[0]].findIndex((char, at) => char !== missing[0][at]);
+    console.log([added[0], missing[0]].map((of) => JSON.stringify(of.slice(Math.max(0, at - 80), at + 80))).join("\n"));
   }
   if (recorded.received.length === 0) wrong.push("its provider got nothing");
-  else if (differs > 0) wrong.push(`${differs} of ${recorded.received.length} bodies differ`);
-  const bodies = recorded.received.map(({ body }) => body);
-  const isWire = (recorded.recorded ?? []).every((body) => bodies.some((other) => other.equals(body)));
-  if (!isWire) wrong.push("the recording holds other bytes");
-  if (recorded.isLed && recorded.isListed && (recorded.recorded ?? []).length === 0) wrong.push("nothing was recorded");
+  else if (missing.length + added.length > 0) wrong.push(`of ${first.length} bodies ${missing.length} are missing, and ${added.length} others came`);
+  const bodies = recorded.received.map(({ body }) => body.toString("latin1"));
+  const kept = (recorded.recorded ?? []).map((body) => body.toString("latin1"));
+  if (without(kept, bodies).length > 0) wrong.push("the recording holds other bytes");
+  const lost = without(bodies, kept).length;
+  if (recorded.isLed && recorded.isListed && lost > 0) wrong.push(`${lost} of ${bodies.length} bodies are not in the recording`);
   if (!recorded.isLed && !recorded.said.includes("nothing came through the recorder")) wrong.push("no sentence says that nothing came through");
   if (recorded.code !== direct.code) wrong.push(`ends with ${recorded.code} in place of ${direct.code}`);
   return wrong;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use regex_automata::{Anchored, Input};
 
 use super::{
+    near,
     redactor::{MARK, Replacement},
     rules::{RedactionRules, Rule, Subset, is_of_name, plain_name},
     structure::Structure,
@@ -140,10 +141,12 @@ impl RedactionRules {
         let is_named = before.ends_with("checksum/") || !rule.is_token && is_in_arn(before);
         // What repeats the name of its user stands there in any case: `guest:guest`.
         let user = rest.get(whole.start..span.start).unwrap_or_default();
-        let user = user.split(|c: char| !c.is_alphanumeric()).rfind(|word| !word.is_empty());
-        let is_user = !rule.is_token && user == Some(secret);
+        let user = words(user).rfind(|word| !word.is_empty());
+        let is_password = rule.id.contains("password");
+        let is_word = is_password && is_word_before(near::around(rest, span).0, secret);
+        let is_user = !rule.is_token && (user == Some(secret) || is_word);
         let of = begin + span.start..begin + span.end;
-        let is_called = !is_quoted && !rule.is_token && view.after(of.end).starts_with('(');
+        let is_called = !is_quoted && !rule.is_token && is_applied(secret, view.after(of.end));
         let is_ordinary = is_called || is_named || is_user;
         let is_new = !secret.is_empty() && !around.contains(MARK) && !is_ordinary;
         let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
@@ -181,6 +184,32 @@ pub(super) fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
 pub(super) fn is_in_arn(before: &str) -> bool {
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,=(<".contains(c)).next();
     word.is_some_and(|word| word.starts_with("arn:aws"))
+}
+
+/// Whether a secret is a word in small letters that stands before any name of a password:
+/// `Username=app;Password=app`.
+fn is_word_before(before: &str, secret: &str) -> bool {
+    let before = before.to_ascii_lowercase();
+    let user = before.split("pass").next().unwrap_or_default();
+    secret.bytes().all(|byte| byte.is_ascii_lowercase()) && words(user).any(|word| word == secret)
+}
+
+fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
+}
+
+/// Whether a name stands before its arguments: `read(…)`, and `takeLine1 (…)` or `takeLine1 "…"` where
+/// it is written as functions are.
+fn is_applied(name: &str, behind: &str) -> bool {
+    let humps = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let is_function = humps.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.len() >= humps.len() + 3
+        && humps.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let argument = behind.strip_prefix(' ').unwrap_or_default();
+    let is_operator = ["<$", "<*", ">>=", "|>"].iter().any(|of| argument.starts_with(of));
+    behind.starts_with('(')
+        || is_operator
+        || is_function && argument.starts_with(['(', '"', '$', '\\'])
 }
 
 /// Whether a value stands in quotes behind this, or is that of an element, or a block of YAML.

@@ -100,7 +100,7 @@ impl Rule {
 }
 
 /// What stands before a match and behind it, as far as it reaches.
-fn around<'t>(text: &'t str, found: &Range<usize>) -> (&'t str, &'t str) {
+pub(super) fn around<'t>(text: &'t str, found: &Range<usize>) -> (&'t str, &'t str) {
     let from = found.start.saturating_sub(REACH);
     let from = (from..=found.start).find_map(|at| text.get(at..found.start));
     let to = (found.end + REACH).min(text.len());

@@ -145,15 +145,12 @@ impl Redactor {
         let mut matches = rules.matches(&shown);
         let written_out = spelt.as_ref().map_or_else(Vec::new, |view| rules.matches(view));
         if let Some(view) = &spelt {
-            // A token that goes on behind a sign that is written out.
+            // A secret that goes on behind a sign that is written out.
             matches.retain(|(of, _)| {
                 let of = shown.range(of.clone());
-                !written_out.iter().any(|(longer, rule)| {
+                !written_out.iter().any(|(longer, _)| {
                     let longer = view.range(longer.clone());
-                    rules.rules.get(*rule).is_some_and(|rule| rule.is_token)
-                        && longer.start <= of.start
-                        && of.end <= longer.end
-                        && longer != of
+                    longer.start <= of.start && of.end <= longer.end && longer != of
                 })
             });
         }

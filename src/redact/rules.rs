@@ -240,7 +240,9 @@ impl RedactionRules {
         let mut rules = Vec::with_capacity(read.rules.len());
         for mut rule in read.rules.into_iter().filter(is_taken) {
             for (name, part) in &read.parts {
-                for expression in [&mut rule.regex, &mut rule.token].into_iter().flatten() {
+                let allowed = rule.allowlists.iter_mut().flat_map(|of| &mut of.regexes);
+                let own = [&mut rule.regex, &mut rule.token].into_iter().flatten();
+                for expression in own.chain(allowed) {
                     *expression = expression.replace(&format!("{{{name}}}"), part);
                 }
             }

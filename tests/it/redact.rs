@@ -808,16 +808,29 @@ fn what_recordings_hold_is_found_and_the_rest_stays() {
     assert_eq!(placeholders.len(), redactor.report().found.len());
 }
 
+/// A text that was redacted stays as it is when it is redacted again, and loses the same in JSON.
+#[track_caller]
+fn assert_settled(text: &str) {
+    let mut redactor = redactor();
+    let once = redactor.text(text, "").into_owned();
+    assert_eq!(redactor.text(&once, ""), once);
+    let body = serde_json::json!({ "a": [text] }).to_string();
+    let kept: serde_json::Value = serde_json::from_str(&redactor.body(&body, "")).unwrap();
+    assert_eq!(kept["a"][0].as_str().unwrap(), once);
+}
+
+#[test]
+fn redacting_again_changes_nothing_where_a_sign_is_written_out_before_a_key() {
+    let key = "sk-0A0aaAa0A0Aa00AAbbB0";
+    assert_settled(&format!(
+        " @password:\u{1df25}\\/home/passwordsk-Aaaaa0AaAaAA00Aa0aA0\u{11350}{key}"
+    ));
+}
+
 proptest! {
     #[test]
     fn redacting_again_changes_nothing(text in "([a-z@=:\" /\\\\.]|password|/home/|sk-[a-zA-Z0-9]{20}|\\PC){0,40}") {
-        let mut redactor = redactor();
-        let once = redactor.text(&text, "").into_owned();
-        prop_assert_eq!(redactor.text(&once, "").into_owned(), once.clone());
-        let body = serde_json::json!({ "a": [text] }).to_string();
-        let kept = redactor.body(&body, "").into_owned();
-        let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
-        prop_assert_eq!(kept["a"][0].as_str().unwrap(), once);
+        assert_settled(&text);
     }
 
     #[test]
