@@ -96,6 +96,11 @@ impl CompressionJob {
         }
     }
 
+    /// The same job; its range may wait again while this copy lives.
+    pub(crate) fn unleased(&self) -> Self {
+        Self { lease: None, ..self.clone() }
+    }
+
     /// Sets where things stand, where that is said elsewhere in the context.
     pub fn with_ledger(mut self, ledger: Arc<Ledger>) -> Self {
         self.ledger = Some(ledger);

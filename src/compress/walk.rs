@@ -389,11 +389,16 @@ impl Walk {
         steps.iter().zip(frames).map(passage).filter(shown).collect()
     }
 
-    /// What the ops of these frames come to. The frames are led through once, front to back.
+    /// What the ops of these frames come to. Where that depends on what held before them, the frames
+    /// before are led through once, front to back.
     ///
     /// # Errors
     /// Those of [`Veil::apply`].
     pub(super) fn net_ops(&mut self, history: &History, frames: Range<usize>) -> Result<NetOps> {
+        history.expect_known(frames.clone())?;
+        if let Some(ops) = net::of_frames(history, frames.clone()) {
+            return Ok(ops);
+        }
         let all = history.frames();
         let (from, veil) = history.veil_before(frames.start);
         if frames.start < self.led || self.led < from {

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use crate::{
-    ErrorKind, Result,
+    Error, ErrorKind, Result,
     bill::{MediaCount, MediaItem},
     compress::{CompressionJob, CompressionOptions, Engine, Epoch, FailureLimit},
     export::{Export, ExportOptions, ExportedRequest, Form},
@@ -188,16 +188,21 @@ impl RequestFitter {
         if let Some(range) = &self.range {
             window.compress_range(history, range.clone(), now)?;
         }
-        let fitted = fit_whole(&mut window, history, &mut room, &engine, now, &mut watch, {
-            |history, fitted| {
-                let (exported, tokens) = self.request(history, &fitted.context)?;
-                Ok(Measured {
-                    exported,
-                    tokens,
-                    media: media_in(&media, &fitted.context, self.model.as_deref()),
-                })
-            }
-        });
+        let mut summarise =
+            |window: &mut ContextWindow, history: &mut History, request: &RenderRequest| {
+                let mut failures = Vec::new();
+                while let Some(job) = next_job(window, history, request, now)? {
+                    watch(FittingStep::Asking(&job));
+                    failures.extend(answer_job(window, history, &job, &engine, now)?);
+                }
+                Ok(failures)
+            };
+        let measure = |history: &_, fitted: &FittedContext| {
+            let (exported, tokens) = self.request(history, &fitted.context)?;
+            let media = media_in(&media, &fitted.context, self.model.as_deref());
+            Ok(Measured { exported, tokens, media })
+        };
+        let fitted = fit_whole(&mut window, history, &mut room, now, &mut summarise, measure);
         let (fit, Measured { exported, tokens: tokens_after, media: media_after }) = match fitted {
             Ok((fitted, measured)) => (Fit::Fits(Box::new(fitted)), measured),
             Err(error) if error.kind() == ErrorKind::OverBudget => {
@@ -269,30 +274,53 @@ impl SetAside {
     }
 }
 
+/// Has summaries written that are due for a context, and gives the errors of their engine.
+pub(super) type Summarise<'s> =
+    dyn FnMut(&mut ContextWindow, &mut History, &RenderRequest) -> Result<Vec<Error>> + 's;
+
+/// The next summary that is due for a context that is not sent before it fits.
+pub(super) fn next_job(
+    window: &mut ContextWindow,
+    history: &mut History,
+    request: &RenderRequest,
+    now: Millis,
+) -> Result<Option<CompressionJob>> {
+    let mut job = window.next_job(history, request, now)?;
+    if let Some(job) = &mut job {
+        // What was made for such a context before was never sent.
+        job.sent = None;
+    }
+    Ok(job)
+}
+
+/// Has `engine` answer a job; gives its error where it failed.
+pub(super) fn answer_job(
+    window: &mut ContextWindow,
+    history: &History,
+    job: &CompressionJob,
+    engine: &dyn Engine,
+    now: Millis,
+) -> Result<Option<Error>> {
+    let Err(error) = window.run(job, history, engine, now) else { return Ok(None) };
+    window.fail(job, error.message(), now)?;
+    Ok(Some(error))
+}
+
 /// The context of a window all of which fits, as it is sent: a request has ids and names of tools
 /// besides texts, and media take room too. What they take is set aside, for the next context too.
 pub(super) fn fit_whole(
     window: &mut ContextWindow,
     history: &mut History,
     aside: &mut SetAside,
-    engine: &dyn Engine,
     now: Millis,
-    watch: &mut dyn FnMut(FittingStep<'_>),
+    summarise: &mut Summarise<'_>,
     measure: impl Fn(&History, &FittedContext) -> Result<Measured>,
 ) -> Result<(FittedContext, Measured)> {
     let room = window.budget().room();
     let mut epoch: Option<Epoch> = None;
     let mut failures = Vec::new();
     loop {
-        while let Some(mut job) = window.next_job(history, &aside.request, now)? {
-            // What this loop made before was never sent.
-            job.sent = None;
-            watch(FittingStep::Asking(&job));
-            if let Err(error) = window.run(&job, history, engine, now) {
-                window.fail(&job, error.message(), now)?;
-                failures.push(error);
-            }
-        }
+        failures.extend(summarise(window, history, &aside.request)?);
         let mut fitted = window.finish(history, &aside.request, now)?;
         epoch = match (epoch, fitted.epoch.take()) {
             (Some(first), Some(then)) => Some(first.and(then)),

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Keeps the contexts of one history within a budget.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ContextWindow {
     pub(super) hud: Hud,
     pub(super) budget: Budget,
@@ -286,6 +286,21 @@ impl ContextWindow {
         now: Millis,
     ) -> Result<()> {
         self.transform.fail(job, reason, now)
+    }
+
+    /// Whether the context as it stands fits, without what is under way.
+    ///
+    /// # Errors
+    /// Those of [`ContextWindow::next_job`].
+    pub(crate) fn fits(
+        &mut self,
+        history: &mut History,
+        request: &RenderRequest,
+        now: Millis,
+    ) -> Result<bool> {
+        self.look(history, now)?;
+        self.apply();
+        Ok(self.context(history, request, now)?.tokens().total <= self.budget.room())
     }
 
     /// The context, once no job is left: what is still too much is dropped and shortened. Costs

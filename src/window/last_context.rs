@@ -20,7 +20,7 @@ impl From<&RenderedContext> for SentRequest {
 }
 
 /// The context that a window made last, and the same as the jobs of an epoch share it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LastContext {
     context: Option<RenderedContext>,
     sent: Option<Arc<SentRequest>>,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The edits that a history tells of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecordedEdits {
     edits: Vec<Edit>,
     /// The frames that are on other branches, where an edit tells nothing.
@@ -25,7 +25,7 @@ pub(super) struct RecordedEdits {
 }
 
 /// What a context holds of a frame from another one on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Edit {
     told_at: FrameSeq,
     change: Change,

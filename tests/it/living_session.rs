@@ -1,10 +1,16 @@
 //! Sessions that an agent's loop lives.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use afterimage::{
     Error, ErrorKind, Result,
-    compress::OutlineEngine,
+    compress::{CompressionJob, Engine, OutlineEngine},
     export::Form,
     hud::{Hud, NativeFormat},
     id::Millis,
@@ -13,7 +19,7 @@ use afterimage::{
         Awaits, MemoryStore, Model, RequestFitter, Session, SessionAnswer, SessionOptions,
         SessionStore, Tool,
     },
-    tokens::Chars4,
+    tokens::{Chars4, TokenCounter},
     transcript::{Api, Record, Transcript},
     veil::{Branch, FacetOp, Frame, History, Source},
     window::Budget,
@@ -153,6 +159,77 @@ fn a_session_that_dies_after_any_step_goes_on_as_if_it_had_not() {
             assert_eq!(steps(&store).len(), steps(&whole).len(), "{api}: after {most}");
         }
     }
+}
+
+/// An engine that answers once another request was made, or after so many looks.
+#[derive(Debug)]
+struct Late(Arc<AtomicU64>);
+
+impl Engine for Late {
+    fn id(&self) -> &'static str {
+        "late"
+    }
+
+    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
+        let asked = self.0.load(Ordering::SeqCst);
+        for _ in 0..2_000 {
+            if self.0.load(Ordering::SeqCst) > asked + 1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        OutlineEngine.summarize(job, counter)
+    }
+}
+
+/// Opens what was kept up to each request, or every so many of them: asked again, it is that request.
+fn asks_the_same(store: &MemoryStore, model: &Model, every: usize) {
+    let steps = steps(store);
+    let mut session = Session::open_with(store.clone(), options()).unwrap();
+    let is_request = |step: &Vec<u8>| json::read(step).unwrap().get("request").is_some();
+    let requests = steps.iter().enumerate().filter(|(_, step)| is_request(step)).zip(1..);
+    for ((at, _), turn) in requests.step_by(every) {
+        let mut until = MemoryStore::default();
+        for (number, step) in (1..).zip(&steps[..=at]) {
+            until.append(number, step, Millis::new(0)).unwrap();
+        }
+        let mut again = Session::open_with(until, options()).unwrap();
+        assert_eq!(again.unanswered(), Some(turn));
+        let request = again.request(model).unwrap();
+        assert_eq!(request.body, session.sent(turn).unwrap(), "request {turn}");
+    }
+}
+
+#[test]
+fn a_summary_that_comes_late_takes_effect_at_a_later_request() {
+    let (store, asked) = (MemoryStore::default(), Arc::new(AtomicU64::new(0)));
+    let engine = Arc::new(Late(Arc::clone(&asked)));
+    let late = SessionOptions { engine, beside: true, ..options() };
+    let mut session = Session::open_with(store.clone(), late).unwrap();
+    let model = Model::new(Api::Messages, "m", 6_000).output(1_000);
+    let (mut late, mut blocks) = (0, 0);
+    while asked.load(Ordering::SeqCst) < 60 {
+        let turns = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        live(&mut session, &model, turns).unwrap();
+        let last = steps(&store);
+        let mut requests = last.iter().rev().map(|step| json::read(step).unwrap());
+        let request = requests.find_map(|step| step.get("request").cloned()).unwrap();
+        late += usize::from(request.to_string().contains("\"later\""));
+        blocks = session.window().unwrap().transform().blocks().count();
+    }
+    assert!(late > 2 && blocks > 0, "{late} requests went without a summary, {blocks} blocks");
+    asks_the_same(&store, &model, 1);
+}
+
+#[test]
+fn a_session_opens_with_the_last_window_that_was_kept() {
+    let store = MemoryStore::default();
+    let mut session = Session::open_with(store.clone(), options()).unwrap();
+    live(&mut session, &model(Api::Chat), 240).unwrap();
+    let windows = steps(&store);
+    let windows = windows.iter().filter(|step| json::read(step).unwrap().get("window").is_some());
+    assert!(windows.count() > 1);
+    asks_the_same(&store, &model(Api::Chat), 13);
 }
 
 #[test]

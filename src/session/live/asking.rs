@@ -1,26 +1,24 @@
 //! The next request of a session: a context that fits, in the provider's form, and its receipt.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    vec,
-};
+use std::sync::Arc;
 
 use super::{
-    super::fitting::{FAILURES, Measured, SetAside, fit_whole, media_in},
+    super::fitting::{FAILURES, Measured, SetAside, answer_job, fit_whole, media_in, next_job},
     Model, Receipt, SessionRequest,
     core::{Core, LastRequest, SentBody},
-    step::{AskedSummary, BodyChange, RequestStep, Step, hash_of},
+    step::{BodyChange, RequestStep, Step, hash_of},
+    summaries::{Kept, Remembered, Summaries},
 };
 use crate::{
     Error, ErrorKind, Result,
     compress::{CompressionJob, Engine, FailureLimit},
     export::{Export, ExportOptions, PrefixRules},
-    hud::ProviderFraming,
+    hud::{ProviderFraming, RenderRequest},
     id::Millis,
     json::Value,
     request::{Request, compare, tools_written},
-    tokens::TokenCounter,
     transcript::{Api, Exchange},
+    veil::History,
     window::{ContextWindow, FittedContext},
 };
 #[cfg(feature = "rules")]
@@ -37,74 +35,18 @@ struct Fitted {
     aside: u64,
 }
 
-/// A step keeps the window where the steps since the last such one have so many times its bytes.
-const TIMES_WINDOW: usize = 4;
-/// And where they have so many bytes.
-const LEAST_BYTES: usize = 32 << 10;
-
-/// An engine whose answers are kept.
-#[derive(Debug)]
-struct Kept<'e> {
-    engine: &'e dyn Engine,
-    answers: Mutex<Vec<AskedSummary>>,
-}
-
-impl Engine for Kept<'_> {
-    fn id(&self) -> &str {
-        self.engine.id()
-    }
-
-    fn summarize(&self, job: &CompressionJob, counter: &dyn TokenCounter) -> Result<String> {
-        let answer = self.engine.summarize(job, counter);
-        let kept = match &answer {
-            Ok(text) => AskedSummary::Text(text.clone()),
-            Err(error) => AskedSummary::Failure(error.message().to_owned()),
-        };
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
-        answer
-    }
-}
-
-/// An engine that answers as another one did.
-#[derive(Debug)]
-pub(super) struct Remembered {
-    id: String,
-    answers: Mutex<vec::IntoIter<AskedSummary>>,
-}
-
-impl Remembered {
-    pub(super) fn new(id: String, answers: Vec<AskedSummary>) -> Self {
-        Self { id, answers: Mutex::new(answers.into_iter()) }
-    }
-}
-
-impl Engine for Remembered {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn summarize(&self, _: &CompressionJob, _: &dyn TokenCounter) -> Result<String> {
-        let failed = |message: String| Err(Error::new(ErrorKind::Engine, message));
-        match self.answers.lock().unwrap_or_else(PoisonError::into_inner).next() {
-            Some(AskedSummary::Text(text)) => Ok(text),
-            Some(AskedSummary::Failure(message)) => failed(message),
-            None => failed("a summary that the session did not keep".to_owned()),
-        }
-    }
-}
-
 impl Core {
     /// The next request to `model`, with its step; without one where it is the last request again, which
     /// waits for its answer.
     pub(super) fn request(
         &mut self,
         model: &Model,
-        engine: &dyn Engine,
+        summaries: &dyn Summaries,
         now: Millis,
     ) -> Result<(SessionRequest, Option<Step>)> {
         self.say_what_waited(now)?;
         let tools = self.tools_for(model);
-        let kept = Kept { engine, answers: Mutex::default() };
+        let kept = Kept::new(summaries);
         let fitted = self.fit(model, &tools, &kept, now)?;
         let Some(exported) = fitted.sent.exported else {
             return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
@@ -149,19 +91,13 @@ impl Core {
         if is_again {
             return Ok((SessionRequest { body, receipt }, None));
         }
-        let keeps_window = self.since_window >= LEAST_BYTES.max(TIMES_WINDOW * self.window_bytes);
-        let window = self.window.as_ref().filter(|_| keeps_window).map(ContextWindow::to_json);
-        if let Some(window) = &window {
-            (self.since_window, self.window_bytes) = (0, window.to_string().len());
-        }
         let request = RequestStep {
             model: model.clone(),
             hash: receipt.hash.clone(),
             body: BodyChange::between(before.as_ref().map_or("", |before| &before.body), &body),
             aside: fitted.aside,
             engine: kept.id().to_owned(),
-            summaries: kept.answers.into_inner().unwrap_or_else(PoisonError::into_inner),
-            window,
+            summaries: kept.into_answers(),
         };
         let step = Step { request: Some(request), ..self.said(now) };
         self.asks(LastRequest { model: model.clone(), aside: fitted.aside, sent, before });
@@ -195,11 +131,11 @@ impl Core {
     pub(super) fn ask_again(
         &mut self,
         model: &Model,
-        engine: &Remembered,
+        summaries: &Remembered,
         now: Millis,
     ) -> Result<()> {
         let tools = self.tools_for(model);
-        self.fit(model, &tools, engine, now).map(drop)
+        self.fit(model, &tools, summaries, now).map(drop)
     }
 
     fn tools_for(&self, model: &Model) -> Vec<Value> {
@@ -211,7 +147,7 @@ impl Core {
         &mut self,
         model: &Model,
         tools: &[Value],
-        engine: &dyn Engine,
+        summaries: &dyn Summaries,
         now: Millis,
     ) -> Result<Fitted> {
         let counter = Arc::clone(self.hud.counter());
@@ -228,7 +164,8 @@ impl Core {
         }
         let framing = ProviderFraming::default();
         let mut aside = SetAside::new(framing, self.last.as_ref().map_or(0, |last| last.aside));
-        let Self { history, media, .. } = self;
+        let is_again = self.is_asked(model);
+        let Self { history, media, waiting, .. } = self;
         let options = ExportOptions::default();
         let measure = |history: &_, fitted: &FittedContext| {
             let export = Export::of(history, &fitted.context)?;
@@ -241,12 +178,51 @@ impl Core {
             let media = media_in(media, &fitted.context, Some(&model.name));
             Ok(Measured { exported: Some(exported), tokens, media })
         };
-        let engine = FailureLimit::new(engine, FAILURES);
-        let fitted =
-            fit_whole(&mut window, history, &mut aside, &engine, now, &mut |_| {}, measure);
+        let engine = FailureLimit::new(summaries, FAILURES);
+        let mut summarise =
+            |window: &mut ContextWindow, history: &mut _, request: &RenderRequest| {
+                // The same request again stays as it was, whatever has come meanwhile.
+                if is_again && !waiting.is_empty() {
+                    return Ok(Vec::new());
+                }
+                summarise(window, history, request, waiting, (summaries, &engine), now)
+            };
+        let fitted = fit_whole(&mut window, history, &mut aside, now, &mut summarise, measure);
         let (context, sent) = fitted?;
         self.window = Some(window);
         Ok(Fitted { context, sent, aside: aside.tokens() })
+    }
+}
+
+/// Has the summaries written that are due. One that comes later is waited for where the context does
+/// not fit without it.
+fn summarise(
+    window: &mut ContextWindow,
+    history: &mut History,
+    request: &RenderRequest,
+    waiting: &mut Vec<CompressionJob>,
+    (summaries, engine): (&dyn Summaries, &dyn Engine),
+    now: Millis,
+) -> Result<Vec<Error>> {
+    let mut failures = Vec::new();
+    let mut asked = std::mem::take(waiting).into_iter();
+    loop {
+        while let Some(job) = match asked.next() {
+            Some(job) => Some(job),
+            None => next_job(window, history, request, now)?,
+        } {
+            if summaries.is_later(&job) {
+                waiting.push(job);
+            } else {
+                failures.extend(answer_job(window, history, &job, engine, now)?);
+            }
+        }
+        if waiting.is_empty() || window.fits(history, request, now)? {
+            return Ok(failures);
+        }
+        for job in std::mem::take(waiting) {
+            failures.extend(answer_job(window, history, &job, engine, now)?);
+        }
     }
 }
 

@@ -4,14 +4,15 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Awaits, Model, SessionAnswer, ToolCall,
-    asking::Remembered,
     step::{AnswerStep, Step},
+    summaries::Remembered,
 };
 #[cfg(feature = "rules")]
 use crate::guard::Guard;
 use crate::{
     Error, ErrorKind, Result,
     bill::MediaItem,
+    compress::CompressionJob,
     hud::{Hud, RenderRequest},
     id::{FacetId, FacetType, FrameSeq, Millis},
     json::Value,
@@ -21,6 +22,11 @@ use crate::{
     veil::{Branch, Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
     window::ContextWindow,
 };
+
+/// A step keeps the window where the steps since the last such one have so many times its bytes.
+const TIMES_WINDOW: usize = 4;
+/// And where they have so many bytes.
+const LEAST_BYTES: usize = 32 << 10;
 
 /// Calls of these kinds the provider answers itself.
 const OF_PROVIDERS: [&str; 8] = [
@@ -43,9 +49,13 @@ pub(super) struct Core {
     pub(super) window: Option<ContextWindow>,
     /// The window as a step has it, until it is needed.
     pub(super) saved_window: Option<Value>,
+    /// The last window that a step has, and the request that it is as after; until that is taken.
+    kept_window: Option<(u64, Value)>,
     /// The bytes of the steps since a window was kept, and of that window.
-    pub(super) since_window: usize,
-    pub(super) window_bytes: usize,
+    since_window: usize,
+    window_bytes: usize,
+    /// The summaries that come later.
+    pub(super) waiting: Vec<CompressionJob>,
     /// The first frame behind each request.
     ends: Vec<FrameSeq>,
     /// The frames that the session went back behind.
@@ -94,8 +104,12 @@ pub(super) struct LastRequest {
 }
 
 impl Core {
-    pub(super) fn new(hud: Hud) -> Self {
+    /// A session without steps. Those that it takes have this window as their last one, as after the
+    /// request with this number.
+    pub(super) fn new(hud: Hud, kept_window: Option<(u64, Value)>) -> Self {
         Self {
+            kept_window,
+            waiting: Vec::new(),
             hud,
             history: History::new(),
             window: None,
@@ -153,15 +167,28 @@ impl Core {
         self.since_window = self.since_window.saturating_add(bytes);
     }
 
+    /// The window, where it is time that a step keeps it; with its turn.
+    pub(super) fn window_due(&self) -> Option<(u64, &ContextWindow)> {
+        let is_due = self.since_window >= LEAST_BYTES.max(TIMES_WINDOW * self.window_bytes);
+        let window = self.window.as_ref().filter(|_| is_due && self.waiting.is_empty());
+        window.map(|window| (self.turns, window))
+    }
+
+    /// A window of so many bytes is kept, or begins to be.
+    pub(super) fn keeps_window(&mut self, bytes: usize) {
+        (self.since_window, self.window_bytes) = (0, bytes);
+    }
+
     pub(super) fn is_saved(&self) -> bool {
         self.unsaved.is_empty()
     }
 
-    /// Takes a step that was kept. Where no later step has the window, the request is made again for it.
+    /// Takes a step that was kept. Where no step has the window after it or a later one, the request is
+    /// made again for it.
     ///
     /// # Errors
     /// What the history has against its frames, and a request that is not the one with its hash.
-    pub(super) fn take(&mut self, step: Step, bytes: usize, window_follows: bool) -> Result<()> {
+    pub(super) fn take(&mut self, step: Step, bytes: usize) -> Result<()> {
         let Step { at, frames, tools, request, answer, paid, .. } = step;
         if let (Some(paid), Some(last)) = (paid, &self.last) {
             let read = ReadReply::of(last.model.api, &paid.body, FrameSeq::default(), 0);
@@ -176,13 +203,15 @@ impl Core {
         }
         if let Some(mut request) = request {
             self.say_what_waited(at)?;
-            if let Some(window) = request.window.take() {
-                (self.window, self.saved_window) = (None, Some(window));
-                (self.since_window, self.window_bytes) = (0, bytes);
-            } else if !window_follows {
-                let summaries = std::mem::take(&mut request.summaries);
-                let engine = Remembered::new(request.engine.clone(), summaries);
-                self.ask_again(&request.model, &engine, at)?;
+            let number = self.turns + 1;
+            match self.kept_window.take_if(|(turn, _)| *turn <= number) {
+                Some((turn, window)) if turn == number => self.saved_window = Some(window),
+                None if self.kept_window.is_some() => {}
+                _ => {
+                    let summaries = std::mem::take(&mut request.summaries);
+                    let engine = Remembered::new(request.engine.clone(), summaries);
+                    self.ask_again(&request.model, &engine, at)?;
+                }
             }
             let before = self.last.take().map(|last| last.sent);
             let body = request.body_after(before.as_ref().map_or("", |before| &before.body))?;
@@ -200,6 +229,13 @@ impl Core {
         self.turns += 1;
         self.is_asking = true;
         self.ends.push(self.history.next_sequence().unwrap_or_default());
+    }
+
+    /// Whether the last request was to this model, waits for its answer, and nothing was said since.
+    pub(super) fn is_asked(&self, model: &Model) -> bool {
+        self.is_asking
+            && self.ends.last().copied() == self.history.next_sequence()
+            && self.last.as_ref().is_some_and(|last| last.model == *model)
     }
 
     /// Goes back to where a request was made: what came since then is in no context from here on.
@@ -282,6 +318,8 @@ impl Core {
             false => self.is_unanswered |= goes_back,
         }
         if goes_back {
+            // Their frames may be left.
+            self.waiting.clear();
             let told = self.history.frames().last();
             let branch = told.map(|frame| Branch::of(&frame)).transpose()?.flatten();
             self.outside = branch.map(|branch| branch.outside).unwrap_or_default();

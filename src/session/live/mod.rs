@@ -1,6 +1,7 @@
 //! A session that an agent's loop lives: see [`Session`].
 
 mod asking;
+mod beside;
 mod core;
 mod model;
 mod owner;
@@ -11,6 +12,7 @@ mod spans;
 mod step;
 mod store;
 mod stream;
+mod summaries;
 mod tool;
 
 pub use model::Model;

@@ -12,8 +12,9 @@ use std::{
 use super::spans::Spans;
 use super::{
     Awaits, Model, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
+    beside::{Beside, WindowWriting},
     core::Core,
-    step::{AnswerStep, Step},
+    step::{AnswerStep, Step, StepWindow},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -54,6 +55,8 @@ pub(super) struct Owner<S> {
     store: S,
     options: SessionOptions,
     hud: Hud,
+    beside: Arc<Beside>,
+    writing: Option<WindowWriting>,
     #[cfg(feature = "storage")]
     spans: Spans,
 }
@@ -62,11 +65,15 @@ impl<S: Steps> Owner<S> {
     pub(super) async fn open(store: S, options: SessionOptions) -> Result<Self> {
         let format = Arc::new(NativeFormat);
         let hud = Hud::builder(Arc::clone(&options.counter)).format(format).build();
+        let (engine, counter) = (Arc::clone(&options.engine), Arc::clone(&options.counter));
+        let beside = Arc::new(Beside::new(engine, counter, options.beside));
         let mut owner = Self {
             core: None,
             store,
             options,
             hud,
+            beside,
+            writing: None,
             #[cfg(feature = "storage")]
             spans: Spans::default(),
         };
@@ -198,16 +205,19 @@ impl<S: Steps> Owner<S> {
         let Self { core, store, .. } = self;
         let Some(core) = core else { return Ok(0) };
         let first = core.next_step();
-        read_steps(store, first, |step, bytes| core.take(step, bytes, false).map(|()| true))
-            .await?;
+        read_steps(store, first, |step, bytes| core.take(step, bytes).map(|()| true)).await?;
         Ok(core.next_step() - first)
     }
 
     pub(super) async fn request(&mut self, model: &Model) -> Result<SessionRequest> {
-        let engine = Arc::clone(&self.options.engine);
-        let request = match self.core().await?.request(model, &*engine, clock()) {
+        let beside = Arc::clone(&self.beside);
+        let request = match self.core().await?.request(model, &*beside, clock()) {
             Ok((request, None)) => request,
-            Ok((request, Some(step))) => self.keep(step).await.map(|()| request)?,
+            Ok((request, Some(step))) => {
+                self.keep(step).await?;
+                self.write_window();
+                request
+            }
             Err(error) => {
                 self.read_again().await;
                 return Err(error);
@@ -269,13 +279,12 @@ impl<S: Steps> Owner<S> {
         let core = if let Some(core) = self.core.take() {
             core
         } else {
-            let last = last_window(&mut self.store).await?;
-            let mut core = Core::new(self.hud.clone());
-            let take = |step, bytes| {
-                let window_follows = core.next_step() < last;
-                core.take(step, bytes, window_follows).map(|()| true)
-            };
-            read_steps(&mut self.store, 1, take).await?;
+            self.writing = None;
+            let window = last_window(&mut self.store).await?;
+            let window = window.map(|StepWindow { turn, state }| (turn, state));
+            let mut core = Core::new(self.hud.clone(), window);
+            read_steps(&mut self.store, 1, |step, bytes| core.take(step, bytes).map(|()| true))
+                .await?;
             core
         };
         Ok(self.core.insert(core))
@@ -317,10 +326,23 @@ impl<S: Steps> Owner<S> {
 
     async fn append(&mut self, step: &Step) -> Result<()> {
         let Some(core) = &mut self.core else { return Ok(()) };
-        let bytes = step.to_bytes()?;
+        let is_written = self.writing.as_ref().is_some_and(WindowWriting::is_done);
+        let window = self.writing.take_if(|_| is_written).and_then(WindowWriting::written);
+        let bytes = step.to_bytes(window.as_ref())?;
         self.store.append(core.next_step(), &bytes, step.at).await?;
         core.stepped(bytes.len());
+        if let Some(window) = window {
+            core.keeps_window(window.json.len());
+        }
         Ok(())
+    }
+
+    /// Begins to write the window down where it is time for that: a later step has it.
+    fn write_window(&mut self) {
+        let due = self.core.as_ref().filter(|_| self.writing.is_none()).and_then(Core::window_due);
+        if let Some((turn, window)) = due {
+            self.writing = WindowWriting::start(turn, window.clone());
+        }
     }
 }
 
@@ -355,20 +377,16 @@ impl<S> Owner<S> {
     }
 }
 
-/// The number of the last step that has the window; 0 where none has.
-async fn last_window(store: &mut impl Steps) -> Result<u64> {
-    let (mut number, mut last) = (1, 0);
+/// The last window that a step has.
+async fn last_window(store: &mut impl Steps) -> Result<Option<StepWindow>> {
+    let (mut number, mut last) = (1, None);
     loop {
         let page = store.read(number, PAGE).await?;
         if page.is_empty() {
             return Ok(last);
         }
-        for bytes in page {
-            if Step::has_window(&bytes) {
-                last = number;
-            }
-            number += 1;
-        }
+        number += page.len() as u64;
+        last = page.iter().rev().find_map(|bytes| Step::window_in(bytes)).or(last);
     }
 }
 

@@ -26,12 +26,17 @@ pub struct SessionOptions {
     pub counter: Arc<dyn TokenCounter>,
     /// Writes the summaries of what no longer fits.
     pub engine: Arc<dyn Engine + Send + Sync>,
+    /// Whether it writes them beside the loop, each in a thread of its own: a request then goes out
+    /// without a summary that has not come, as long as it fits, and a later one has it. Otherwise a
+    /// request waits for its summaries.
+    pub beside: bool,
 }
 
 impl Default for SessionOptions {
     /// The default counter, which remembers counts, and [`OutlineEngine`], which calls no model.
     fn default() -> Self {
-        Self { counter: Arc::new(Memo::new(default_counter())), engine: Arc::new(OutlineEngine) }
+        let counter = Arc::new(Memo::new(default_counter()));
+        Self { counter, engine: Arc::new(OutlineEngine), beside: false }
     }
 }
 

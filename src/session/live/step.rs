@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Model;
+use super::{Model, beside::WrittenWindow};
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -32,6 +32,19 @@ pub(super) struct Step {
     /// An answer that came too late: another process was faster. It is in no context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paid: Option<AnswerStep>,
+    /// What stood for frames after an earlier request: with it the requests up to there need not be made
+    /// again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<StepWindow>,
+}
+
+/// A window that is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepWindow {
+    /// The number of the request that it is as after.
+    pub(super) turn: u64,
+    pub(super) state: Value,
 }
 
 /// A request that was made.
@@ -50,9 +63,6 @@ pub(super) struct RequestStep {
     /// What it answered when it was asked, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) summaries: Vec<AskedSummary>,
-    /// The window after it, in some steps: with it the requests before need not be made again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) window: Option<Value>,
 }
 
 /// What an engine answered.
@@ -61,6 +71,8 @@ pub(super) struct RequestStep {
 pub(super) enum AskedSummary {
     Text(String),
     Failure(String),
+    /// It had not answered yet, and its answer was not waited for.
+    Later,
 }
 
 /// An answer as it came.
@@ -85,19 +97,26 @@ pub(super) struct BodyChange {
 
 impl Step {
     pub(super) fn at(now: Millis) -> Self {
-        let (frames, tools, request, answer, paid) = Default::default();
-        Self { version: VERSION, at: now, frames, tools, request, answer, paid }
+        let (frames, tools, request, answer, paid, window) = Default::default();
+        Self { version: VERSION, at: now, frames, tools, request, answer, paid, window }
     }
 
-    /// Whether these bytes are a step with a window. Most are told from such by a look.
-    pub(super) fn has_window(bytes: &[u8]) -> bool {
-        memchr::memmem::find(bytes, b"\"window\":{").is_some()
-            && Self::from_bytes(bytes)
-                .is_ok_and(|step| step.request.is_some_and(|request| request.window.is_some()))
+    /// The window that these bytes of a step have. Most are told from such by a look.
+    pub(super) fn window_in(bytes: &[u8]) -> Option<StepWindow> {
+        memchr::memmem::find(bytes, br#""window":{"turn""#)?;
+        Self::from_bytes(bytes).ok()?.window
     }
 
-    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
-        Ok(json::to_value(self)?.to_string().into_bytes())
+    /// The step with a window that was written down.
+    pub(super) fn to_bytes(&self, window: Option<&WrittenWindow>) -> Result<Vec<u8>> {
+        let mut bytes = json::to_value(self)?.to_string().into_bytes();
+        if let Some(WrittenWindow { turn, json }) = window {
+            bytes.pop();
+            bytes.extend_from_slice(format!(r#","window":{{"turn":{turn},"state":"#).as_bytes());
+            bytes.extend_from_slice(json.as_bytes());
+            bytes.extend_from_slice(b"}}");
+        }
+        Ok(bytes)
     }
 
     /// # Errors
