@@ -39,23 +39,28 @@ impl ReadReply {
             });
         };
         let response = streamed.response;
-        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            return Err(refused(&words_of(error)));
-        }
         let key = match api {
             Api::Chat => "choices",
             Api::Messages => "content",
             Api::Responses => "output",
         };
+        let error = response.get("error").filter(|error| !error.is_null()).map(words_of);
+        let says = response.get(key).and_then(Value::as_array).is_some_and(|said| !said.is_empty());
+        if let Some(error) = error.as_ref().filter(|_| !says) {
+            return Err(refused(error));
+        }
         if response.get(key).is_none() {
             let expected = format_args!("a response of the API `{api}`, which has `{key}`");
             return Err(Error::expected(expected, what_it_is(text)));
         }
-        let said = response.as_object().map(answer::of_response).unwrap_or_default();
-        let cut = (!streamed.is_whole).then(|| match sse::error(text) {
+        let mut said = response.as_object().map(answer::of_response).unwrap_or_default();
+        said.stop = said.stop.or_else(|| stop_of(api, &response).map(Box::from));
+        let no_end = || match sse::error(text) {
             Some(error) if error.is_last => format!("the stream ended with {}", error.summary),
             _ => "the stream has no end".to_owned(),
-        });
+        };
+        let cut = error.map(|error| format!("the answer ended with {error}"));
+        let cut = cut.or_else(|| (!streamed.is_whole).then(no_end));
         let mut sink = Sink::starting_at(first);
         for item in api.reply(response, false) {
             match api {
@@ -65,6 +70,11 @@ impl ReadReply {
         }
         sink.finish();
         let mut frames: Vec<Frame> = sink.ready.into_iter().map(|record| record.frame).collect();
+        // Nobody but the model speaks in its answer; what its provider's tools answered comes with it.
+        let others = |frame: &&Frame| matches!(frame.source, Source::User | Source::System);
+        if frames.iter().any(|frame| others(&frame)) {
+            return Err(Error::expected("an answer of the model", "a message of another role"));
+        }
         if frames.is_empty() {
             return Err(Error::expected(
                 format_args!("an answer of the API `{api}`"),
@@ -75,6 +85,18 @@ impl ReadReply {
         let imported = agents.and_then(|frame| frame.imported.as_mut());
         imported.into_iter().for_each(|imported| imported.answer = Some(Box::new(said.clone())));
         Ok(Self { frames, answer: said, cut })
+    }
+}
+
+/// Why the model stopped, where a response does not say it beside its messages.
+fn stop_of(api: Api, response: &Value) -> Option<&str> {
+    match api {
+        Api::Chat => response.get("choices")?.as_array()?.first()?.str_at("finish_reason"),
+        Api::Messages => None,
+        Api::Responses => {
+            let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));
+            reason.or_else(|| response.str_at("status"))
+        }
     }
 }
 

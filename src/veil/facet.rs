@@ -179,7 +179,7 @@ impl Facet {
         self.part.as_deref().map(|part| &part.source)
     }
 
-    fn typed(&self) -> Option<&PartContent> {
+    pub(crate) fn typed(&self) -> Option<&PartContent> {
         self.part.as_deref().map(|part| &part.content)
     }
 

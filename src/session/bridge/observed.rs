@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The id of the facet that holds the summary.
-const SUMMARY_FACET: &str = "observations";
+pub(crate) const SUMMARY_FACET: &str = "observations";
 
 /// The summary as the op that shows it from now on, in place of the one before. O(its text).
 ///

@@ -44,15 +44,26 @@ impl Core {
         summaries: &dyn Summaries,
         now: Millis,
     ) -> Result<(SessionRequest, Option<Step>)> {
-        self.say_what_waited(now)?;
+        model.expect_own()?;
+        if !self.waits_for_answer(model) {
+            self.say_what_waited(now)?;
+        }
+        if !self.is_asked(model) {
+            self.show_observations(now)?;
+        }
         let tools = self.tools_for(model);
         let kept = Kept::new(summaries);
         let fitted = self.fit(model, &tools, &kept, now)?;
         let Some(exported) = fitted.sent.exported else {
             return Err(Error::new(ErrorKind::Other, "a context that was not exported"));
         };
-        let body = model.body(&tools, exported.value());
-        let is_again = self.is_asking && self.is_saved();
+        let conversation = exported.value();
+        if model.is_empty(&conversation) {
+            let message = "a request says something; `Session::user` does, or `Session::push`";
+            return Err(Error::new(ErrorKind::Other, message));
+        }
+        let body = model.body(&tools, conversation);
+        let is_again = self.is_asked(model);
         let is_again = is_again && self.last.as_ref().is_some_and(|last| *last.sent.body == *body);
         let before = match &self.last {
             Some(last) if is_again => last.before.clone(),
@@ -75,7 +86,8 @@ impl Core {
         let receipt = Receipt {
             turn: self.turns + u64::from(!is_again),
             hash: hash_of(&body),
-            total,
+            total: total.saturating_add(fitted.sent.media.tokens),
+            media: fitted.sent.media,
             tokens: request.tokens(&*counter),
             room: model.budget().room(),
             change,

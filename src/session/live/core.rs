@@ -3,7 +3,12 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
+    super::bridge::{
+        checkpoint::{Draft, DraftOptions},
+        observed::SUMMARY_FACET as OBSERVATIONS,
+    },
     Awaits, Model, SessionAnswer, ToolCall,
+    memory::Memory,
     step::{AnswerStep, Step},
     summaries::Remembered,
 };
@@ -12,14 +17,19 @@ use crate::guard::Guard;
 use crate::{
     Error, ErrorKind, Result,
     bill::MediaItem,
+    checkpoint::ShrunkCheckpoint,
     compress::CompressionJob,
     hud::{Hud, RenderRequest},
     id::{FacetId, FacetType, FrameSeq, Millis},
     json::Value,
+    observe::{Observations, Policy},
     snapshot::FrameSnapshot,
+    timeline::{Data, PushReport, TurnRecord},
     transcript::{Api, ReadReply, Record},
     usage::Usage,
-    veil::{Branch, Facet, FacetOp, Frame, History, PartPlace, Source, calls_and_results},
+    veil::{
+        Branch, Facet, FacetChange, FacetOp, Frame, History, PartPlace, Source, calls_and_results,
+    },
     window::ContextWindow,
 };
 
@@ -27,6 +37,9 @@ use crate::{
 const TIMES_WINDOW: usize = 4;
 /// And where they have so many bytes.
 const LEAST_BYTES: usize = 32 << 10;
+
+/// Why a model stops that goes on when it is asked again.
+const PAUSED: &str = "pause_turn";
 
 /// Calls of these kinds the provider answers itself.
 const OF_PROVIDERS: [&str; 8] = [
@@ -56,8 +69,9 @@ pub(super) struct Core {
     window_bytes: usize,
     /// The summaries that come later.
     pub(super) waiting: Vec<CompressionJob>,
-    /// The first frame behind each request.
-    ends: Vec<FrameSeq>,
+    /// The first frame behind each request, and the turns that the world had.
+    ends: Vec<(FrameSeq, u64)>,
+    pub(super) memory: Memory,
     /// The frames that the session went back behind.
     outside: Vec<RangeInclusive<FrameSeq>>,
     pub(super) tools: Vec<Value>,
@@ -117,6 +131,7 @@ impl Core {
             since_window: 0,
             window_bytes: 0,
             ends: Vec::new(),
+            memory: Memory::default(),
             outside: Vec::new(),
             tools: Vec::new(),
             media: BTreeMap::new(),
@@ -189,13 +204,22 @@ impl Core {
     /// # Errors
     /// What the history has against its frames, and a request that is not the one with its hash.
     pub(super) fn take(&mut self, step: Step, bytes: usize) -> Result<()> {
-        let Step { at, frames, tools, request, answer, paid, .. } = step;
+        let Step { at, frames, tools, request, answer, paid, policy, world, turn, .. } = step;
         if let (Some(paid), Some(last)) = (paid, &self.last) {
             let read = ReadReply::of(last.model.api, &paid.body, FrameSeq::default(), 0);
             self.paid.extend(read.ok().and_then(|read| read.answer.usage));
         }
         if let Some(tools) = tools {
             self.tools = tools;
+        }
+        if let Some(policy) = policy {
+            self.memory.observe(policy, self.hud.counter())?;
+        }
+        if let Some(state) = world {
+            self.memory.begin_world(Data::from(state), at)?;
+        }
+        if let Some(turn) = turn {
+            self.memory.turn(TurnRecord::from_json(turn)?)?;
         }
         match answer {
             Some(answer) => self.take_answer(frames, answer.cut.is_none(), at)?,
@@ -228,13 +252,14 @@ impl Core {
         self.last = Some(request);
         self.turns += 1;
         self.is_asking = true;
-        self.ends.push(self.history.next_sequence().unwrap_or_default());
+        let end = self.history.next_sequence().unwrap_or_default();
+        self.ends.push((end, self.memory.turns()));
     }
 
     /// Whether the last request was to this model, waits for its answer, and nothing was said since.
     pub(super) fn is_asked(&self, model: &Model) -> bool {
         self.is_asking
-            && self.ends.last().copied() == self.history.next_sequence()
+            && self.ends.last().map(|(end, _)| *end) == self.history.next_sequence()
             && self.last.as_ref().is_some_and(|last| last.model == *model)
     }
 
@@ -245,12 +270,8 @@ impl Core {
     /// went back behind.
     pub(super) fn rewind(&mut self, turn: u64, now: Millis) -> Result<Step> {
         let at = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1));
-        let end = at.and_then(|at| self.ends.get(at)).copied();
-        let is_outside = |end: FrameSeq| {
-            let last = end.get().checked_sub(1).map(FrameSeq::new);
-            last.is_some_and(|last| self.outside.iter().any(|range| range.contains(&last)))
-        };
-        let Some(end) = end.filter(|end| !is_outside(*end)) else {
+        let end = at.and_then(|at| self.ends.get(at)).map(|(end, _)| *end);
+        let Some(end) = end.filter(|end| !self.is_left(*end)) else {
             let found = format_args!("{turn}");
             let message =
                 format!("expected a request that the session holds, of 1 to {}", self.turns);
@@ -270,6 +291,12 @@ impl Core {
         Ok(self.said(now))
     }
 
+    /// Whether the session went back behind the frame before this one.
+    fn is_left(&self, end: FrameSeq) -> bool {
+        let last = end.get().checked_sub(1).map(FrameSeq::new);
+        last.is_some_and(|last| self.outside.iter().any(|range| range.contains(&last)))
+    }
+
     fn take_said(&mut self, frames: Vec<Frame>, now: Millis) -> Result<()> {
         if self.is_asking {
             self.later.extend(frames);
@@ -284,11 +311,13 @@ impl Core {
         let first = frames.first().map(|frame| frame.sequence);
         let usage = |frame: &Frame| frame.imported.as_ref()?.answer.as_ref()?.usage.clone();
         self.reported = frames.iter().find_map(usage);
+        let stop = |frame: &Frame| frame.imported.as_ref()?.answer.as_ref()?.stop.clone();
+        let is_paused = frames.iter().find_map(stop).is_some_and(|stop| *stop == *PAUSED);
         for frame in frames {
             self.push(frame, tail.take(), now)?;
         }
         self.answer = first.filter(|_| is_whole);
-        (self.is_asking, self.is_unanswered) = (false, false);
+        (self.is_asking, self.is_unanswered) = (false, is_paused);
         self.say_what_waited(now)
     }
 
@@ -306,6 +335,9 @@ impl Core {
             (frame.source == Source::Agent, frame.source == Source::System);
         let goes_back = frame.events.iter().any(Branch::is_event);
         let goes_on = self.history.frames().last().is_some_and(|last| last.source == Source::Agent);
+        if self.memory.observations.is_some() {
+            self.memory.look(&frame, &self.open_calls(), now)?;
+        }
         self.push(frame, None, now)?;
         match shows {
             // An answer that was read; it may be told in several frames.
@@ -324,6 +356,8 @@ impl Core {
             let branch = told.map(|frame| Branch::of(&frame)).transpose()?.flatten();
             self.outside = branch.map(|branch| branch.outside).unwrap_or_default();
             self.answer = self.answer.filter(|_| is_agents);
+            let asked = self.ends.iter().rev().find(|(end, _)| !self.is_left(*end));
+            self.memory.go_back(asked.map_or(0, |(_, turns)| *turns), now)?;
         }
         Ok(())
     }
@@ -394,6 +428,11 @@ impl Core {
         for record in records {
             let Record { session, frame } = record?;
             let name = name.get_or_insert_with(|| Arc::clone(&session));
+            let of_subagent =
+                session.strip_prefix(&**name).is_some_and(|rest| rest.starts_with('/'));
+            if of_subagent {
+                continue;
+            }
             if *name != session {
                 let expected = "the records of one session";
                 return Err(Error::expected(expected, format_args!("{name:?} and {session:?}")));
@@ -408,13 +447,82 @@ impl Core {
         Step { frames: std::mem::take(&mut self.unsaved), ..Step::at(now) }
     }
 
-    /// The step of other tools; `None` where they are those that hold.
+    /// The step with other tools; `None` where they are those already.
     pub(super) fn set_tools(&mut self, tools: Vec<Value>, now: Millis) -> Option<Step> {
         if tools == self.tools {
             return None;
         }
         self.tools.clone_from(&tools);
         Some(Step { tools: Some(tools), ..self.said(now) })
+    }
+
+    /// What waits for the answer to come, where it is nothing but what holds now: it belongs to the
+    /// request after that one.
+    pub(super) fn waits_for_answer(&self, model: &Model) -> bool {
+        let is_ambient = |op: &FacetOp| match &op.change {
+            FacetChange::Add(facet) => facet.facet_type == FacetType::AMBIENT,
+            _ => self.facet(op.facet_id()).is_some_and(|of| of.facet_type == FacetType::AMBIENT),
+        };
+        let ops = |frame: &Frame| frame.events.is_empty() && frame.ops.iter().all(is_ambient);
+        self.is_asked(model) && self.later.iter().all(ops)
+    }
+
+    /// Observes what tools answer; `None` where that is so already.
+    pub(super) fn observe(&mut self, policy: &Policy, now: Millis) -> Result<Option<Step>> {
+        let known = self.memory.observations.as_ref().map(Observations::policy);
+        if known.is_some_and(|known| known == policy) {
+            return Ok(None);
+        }
+        self.memory.observe(policy.to_json(), self.hud.counter())?;
+        Ok(Some(Step { policy: Some(policy.to_json()), ..self.said(now) }))
+    }
+
+    /// Begins the world; `None` where it began like that.
+    pub(super) fn begin_world(&mut self, state: Data, now: Millis) -> Result<Option<Step>> {
+        if let Some(world) = &self.memory.world
+            && world.state_at(0).is_ok_and(|began| began == state)
+        {
+            return Ok(None);
+        }
+        let kept = state.to_json();
+        self.memory.begin_world(state, now)?;
+        Ok(Some(Step { world: Some(kept), ..self.said(now) }))
+    }
+
+    /// Adds a turn to the world.
+    pub(super) fn turn(&mut self, turn: TurnRecord, now: Millis) -> Result<(PushReport, Step)> {
+        let is_timed = turn.timestamp != Millis::default();
+        let report = self.memory.turn(if is_timed { turn } else { turn.at(now) })?;
+        let world = self.memory.world.as_ref();
+        let turn = world.map(|world| world.turn(world.last_turn())).transpose()?;
+        let turn = turn.map(|turn| turn.to_json());
+        Ok((report, Step { turn, ..self.said(now) }))
+    }
+
+    /// Shows what is known of tools' answers, where that is another thing than what is shown.
+    pub(super) fn show_observations(&mut self, now: Millis) -> Result<()> {
+        let shown = self.facet(OBSERVATIONS);
+        if let Some(op) = self.memory.summary(shown.as_deref(), now)? {
+            let sequence = self.history.next_sequence().unwrap_or_default();
+            let frame = Frame::new(sequence, Source::Environment).with(op);
+            self.push_said(frame.clone(), now)?;
+            self.unsaved.push(frame);
+        }
+        Ok(())
+    }
+
+    /// A checkpoint of what is in force.
+    pub(super) fn checkpoint(&self, options: &DraftOptions) -> Result<ShrunkCheckpoint> {
+        let mut draft = Draft::new();
+        let frames = self.history.frames();
+        let is_left =
+            |frame: &Frame| self.outside.iter().any(|range| range.contains(&frame.sequence));
+        for frame in (0..frames.len()).filter_map(|at| frames.get(at)) {
+            if !is_left(&frame) {
+                draft.see(&frame);
+            }
+        }
+        draft.checkpoint(options, &**self.hud.counter())
     }
 
     /// The text of the ambient facet with this id.

@@ -3,6 +3,7 @@
 mod asking;
 mod beside;
 mod core;
+mod memory;
 mod model;
 mod owner;
 mod receipt;

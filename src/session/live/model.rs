@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Error, Result,
     json::{Object, ObjectExt, Value},
     request::RequestOverhead,
     tokens::TokenCounter,
@@ -66,7 +67,8 @@ impl Model {
         Self { output: tokens, ..self }
     }
 
-    /// Adds a member to its requests, by the provider's name: `temperature`, `stream`.
+    /// Adds a member to its requests, by the provider's name: `temperature`, `stream`. What the session
+    /// writes itself (`messages`, `tools`, the most tokens of the answer) is refused when it asks.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.put(name, value);
@@ -86,17 +88,42 @@ impl Model {
         self.budget().taking(tools.total())
     }
 
+    /// # Errors
+    /// [`ErrorKind::Shape`] where a parameter is a member that the session writes itself.
+    pub(super) fn expect_own(&self) -> Result<()> {
+        let written =
+            ["model", "messages", "input", "system", "instructions", "tools", self.limit_key()];
+        match written.into_iter().find(|key| self.parameters.contains_key(*key)) {
+            None => Ok(()),
+            Some(key) => {
+                let expected = "parameters that the session does not write itself";
+                Err(Error::expected(expected, format_args!("`{key}`")).under("parameters"))
+            }
+        }
+    }
+
+    /// What says the most tokens of an answer.
+    fn limit_key(&self) -> &'static str {
+        match self.api {
+            Api::Messages => "max_tokens",
+            Api::Chat => "max_completion_tokens",
+            Api::Responses => "max_output_tokens",
+        }
+    }
+
+    /// Whether an exported conversation says nothing.
+    pub(super) fn is_empty(&self, conversation: &Value) -> bool {
+        let list = conversation.get(self.api.conversation_key()).unwrap_or(conversation);
+        list.as_array().is_none_or(|list| list.is_empty())
+    }
+
     /// The body of a request: what does not change from turn to turn comes first.
     pub(super) fn body(&self, tools: &[Value], conversation: Value) -> String {
         let mut body = Object::new();
         body.put("model", self.name.as_str());
-        let (limit, others) = match self.api {
-            Api::Messages => ("max_tokens", [""; 1]),
-            Api::Chat => ("max_completion_tokens", ["max_tokens"; 1]),
-            Api::Responses => ("max_output_tokens", [""; 1]),
-        };
-        if !others.iter().any(|other| self.parameters.contains_key(other)) {
-            body.put(limit, self.output);
+        // Servers that speak as OpenAI did know the older name.
+        if !(self.api == Api::Chat && self.parameters.contains_key("max_tokens")) {
+            body.put(self.limit_key(), self.output);
         }
         for (name, value) in &self.parameters {
             body.put(name, value.clone());

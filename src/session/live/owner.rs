@@ -11,6 +11,7 @@ use std::{
 #[cfg(feature = "storage")]
 use super::spans::Spans;
 use super::{
+    super::bridge::checkpoint::DraftOptions,
     Awaits, Model, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
     beside::{Beside, WindowWriting},
     core::Core,
@@ -18,9 +19,12 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    checkpoint::ShrunkCheckpoint,
     hud::{Hud, NativeFormat},
     id::{FacetType, Millis},
-    json::{Object, ObjectExt},
+    json::{Object, ObjectExt, Value},
+    observe::{Freshness, Observations, Policy},
+    timeline::{Data, PushReport, Timeline, TurnRecord},
     transcript::Record,
     usage::Usage,
     veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
@@ -89,19 +93,42 @@ impl<S: Steps> Owner<S> {
                     "the session has another system prompt, which its requests were sent with";
                 Err(Error::new(ErrorKind::Conflict, message))
             }
-            None => self.say(Source::System, Facet::new(SYSTEM, FacetType::SYSTEM, text)).await,
+            None => {
+                let said =
+                    self.say(Source::System, Facet::new(SYSTEM, FacetType::SYSTEM, text)).await;
+                // Another process may have said the same first.
+                let known = self.core().await?.facet(SYSTEM);
+                said.or_else(|error| match known {
+                    Some(known) if known.content == text => Ok(()),
+                    _ => Err(error),
+                })
+            }
         }
     }
 
     pub(super) async fn tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
-        let (tools, now) = (tools.into_iter().map(Tool::into_value).collect(), clock());
-        match self.core().await?.set_tools(tools, now) {
-            Some(step) => self.keep(step).await,
-            None => Ok(()),
+        let (tools, now) = (Tool::all_into_values(tools)?, clock());
+        let Some(step) = self.core().await?.set_tools(tools.clone(), now) else { return Ok(()) };
+        match self.keep(step).await {
+            // Another process may have said the same first.
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                match self.core().await?.set_tools(tools, now) {
+                    Some(_) => {
+                        self.read_again().await;
+                        Err(error)
+                    }
+                    None => Ok(()),
+                }
+            }
+            kept => kept,
         }
     }
 
     pub(super) async fn user(&mut self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        if text.trim().is_empty() {
+            return Err(Error::expected("the user's words", "a text that says nothing"));
+        }
         self.say(Source::User, Facet::new("", FacetType::EVENT, text)).await
     }
 
@@ -144,22 +171,63 @@ impl<S: Steps> Owner<S> {
     }
 
     pub(super) async fn push(&mut self, frame: Frame) -> Result<()> {
-        self.core().await?.say_frame(frame, clock())?;
-        self.save().await
+        let now = clock();
+        self.core().await?.say_frame(frame, now)?;
+        self.save_at(now).await
     }
 
     async fn say(&mut self, source: Source, facet: Facet) -> Result<()> {
-        self.core().await?.say(source, vec![facet], clock())?;
-        self.save().await
+        let now = clock();
+        self.core().await?.say(source, vec![facet], now)?;
+        self.save_at(now).await
     }
 
     pub(super) async fn save(&mut self) -> Result<()> {
+        self.save_at(clock()).await
+    }
+
+    /// What is known of tools' answers was seen at the moment that the step has.
+    async fn save_at(&mut self, now: Millis) -> Result<()> {
         let core = self.core().await?;
         if core.is_saved() {
             return Ok(());
         }
-        let step = core.said(clock());
+        let step = core.said(now);
         self.keep(step).await
+    }
+
+    pub(super) async fn observe(&mut self, policy: Policy) -> Result<()> {
+        let step = self.core().await?.observe(&policy, clock())?;
+        self.keep_some(step).await
+    }
+
+    pub(super) async fn freshness(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Option<Freshness>> {
+        self.core().await?.memory.freshness(tool, arguments, clock())
+    }
+
+    pub(super) async fn begin_world(&mut self, state: Data) -> Result<()> {
+        let step = self.core().await?.begin_world(state, clock())?;
+        self.keep_some(step).await
+    }
+
+    pub(super) async fn turn(&mut self, turn: TurnRecord) -> Result<PushReport> {
+        let (report, step) = self.core().await?.turn(turn, clock())?;
+        self.keep(step).await.map(|()| report)
+    }
+
+    pub(super) async fn checkpoint(&mut self, options: &DraftOptions) -> Result<ShrunkCheckpoint> {
+        self.core().await?.checkpoint(options)
+    }
+
+    async fn keep_some(&mut self, step: Option<Step>) -> Result<()> {
+        match step {
+            Some(step) => self.keep(step).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn read(
@@ -192,6 +260,11 @@ impl<S: Steps> Owner<S> {
                 let step = Step::from_bytes(&bytes)?;
                 requests += u64::from(step.request.is_some());
                 if requests == turn && step.request.is_some() {
+                    // What was said for that request goes with it.
+                    let said = Step { frames: step.frames, ..Step::at(step.at) };
+                    if !said.frames.is_empty() {
+                        to.append(number + 1, &said.to_bytes(None)?, step.at).await?;
+                    }
                     return Ok(());
                 }
                 number += 1;
@@ -370,6 +443,14 @@ impl<S> Owner<S> {
     pub(super) fn history(&self) -> &History {
         static NONE: std::sync::LazyLock<History> = std::sync::LazyLock::new(History::new);
         self.core.as_ref().map_or(&NONE, Core::history)
+    }
+
+    pub(super) fn observations(&self) -> Option<&Observations> {
+        self.core.as_ref()?.memory.observations.as_ref()
+    }
+
+    pub(super) fn world(&self) -> Option<&Timeline> {
+        self.core.as_ref()?.memory.world.as_ref()
     }
 
     pub(super) fn window(&self) -> Option<&ContextWindow> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use crate::guard::{CacheForecast, NoForecast};
 use crate::{
     Error,
+    bill::MediaCount,
     compress::Epoch,
     export::ExportReport,
     id::FrameSeq,
@@ -30,13 +31,16 @@ pub struct Receipt {
     pub turn: u64,
     /// Blake3 of the body, in hexadecimal digits.
     pub hash: String,
-    /// Its tokens with what the provider adds around messages, as `change` counts them.
+    /// Its tokens with what the provider adds around messages, and its media.
     pub total: u64,
+    /// Its images, sounds and documents, by the rule of the model.
+    pub media: MediaCount,
     /// The tokens of its texts, by part.
     pub tokens: RequestTokens,
     /// The tokens that it may have: those of the model without those that are left for the answer.
     pub room: u64,
-    /// What differs from the request before it, and what of it a cache serves; `None` for the first.
+    /// What differs from the request before it, and the most that a cache can serve of it; `None` for
+    /// the first. `cache` knows the rules of its model.
     pub change: Option<RequestDiff>,
     /// What a cache will serve of it and take, and what that costs; an error where the rules of its
     /// model do not say it.

@@ -3,6 +3,7 @@ use std::{fmt, sync::Arc};
 #[cfg(feature = "nats")]
 use super::store::NatsSteps;
 use super::{
+    super::bridge::checkpoint::DraftOptions,
     AnswerStream, Awaits, Model, SessionAnswer, SessionRequest, SessionStore, Tool,
     owner::{Owner, Steps, now},
 };
@@ -10,8 +11,12 @@ use super::{
 use crate::journal::{NatsJournal, SessionName};
 use crate::{
     Result,
+    checkpoint::ShrunkCheckpoint,
     compress::{Engine, OutlineEngine},
     id::Millis,
+    json::Value,
+    observe::{Freshness, Observations, Policy},
+    timeline::{Data, PushReport, Timeline, TurnRecord},
     tokens::{Memo, TokenCounter, default_counter},
     transcript::Record,
     usage::Usage,
@@ -309,6 +314,41 @@ faces! {
         /// where the session went back behind it; those of the store.
         fn rewind(turn: u64) -> Result<()>;
 
+        /// Observes what tools answer from here on, by this policy: the model reads in each request what
+        /// is known, and how old that is. Costs nothing where that is so already; by another policy it
+        /// begins anew.
+        ///
+        /// # Errors
+        /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a policy that contradicts itself; those of the
+        /// store.
+        fn observe(policy: Policy) -> Result<()>;
+
+        /// Whether a call can be spared, since what it would tell is known and fresh; `None` where
+        /// nothing is observed.
+        ///
+        /// # Errors
+        /// Those of [`Observations::freshness`].
+        fn freshness(tool: &str, arguments: &Value) -> Result<Option<Freshness>>;
+
+        /// Begins the agent's world with this state. Costs nothing where it began like that.
+        ///
+        /// # Errors
+        /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where it began with another; those of the
+        /// store.
+        fn begin_world(state: Data) -> Result<()>;
+
+        /// Adds a turn to the world. What goes back behind a request takes its turns back.
+        ///
+        /// # Errors
+        /// Those of [`Timeline::push`], and of the store.
+        fn turn(turn: TurnRecord) -> Result<PushReport>;
+
+        /// A checkpoint of where things stand, written without a model. Reads all frames in force.
+        ///
+        /// # Errors
+        /// Those of [`Draft::checkpoint`](crate::session::bridge::checkpoint::Draft::checkpoint).
+        fn checkpoint(options: &DraftOptions) -> Result<ShrunkCheckpoint>;
+
         /// Takes the steps that others have made meanwhile, and says how many.
         ///
         /// # Errors
@@ -362,6 +402,12 @@ faces! {
 
         /// The frames so far.
         fn history() -> &History;
+
+        /// What tools have told, where that is observed.
+        fn observations() -> Option<&Observations>;
+
+        /// The state of the agent's world with its history, where it began.
+        fn world() -> Option<&Timeline>;
 
         /// What stands for frames that no longer fit; `None` before the first request. Its
         /// [receipt](ContextWindow::receipt) says what a context no longer says.

@@ -32,6 +32,15 @@ pub(super) struct Step {
     /// An answer that came too late: another process was faster. It is in no context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paid: Option<AnswerStep>,
+    /// How what tools answer is observed from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) policy: Option<Value>,
+    /// The state with which the world begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) world: Option<Value>,
+    /// A turn of the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) turn: Option<Value>,
     /// What stood for frames after an earlier request: with it the requests up to there need not be made
     /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,8 +106,10 @@ pub(super) struct BodyChange {
 
 impl Step {
     pub(super) fn at(now: Millis) -> Self {
-        let (frames, tools, request, answer, paid, window) = Default::default();
-        Self { version: VERSION, at: now, frames, tools, request, answer, paid, window }
+        let (frames, tools, request, answer, paid) = Default::default();
+        let (policy, world, turn, window) = Default::default();
+        let version = VERSION;
+        Self { version, at: now, frames, tools, request, answer, paid, policy, world, turn, window }
     }
 
     /// The window that these bytes of a step have. Most are told from such by a look.

@@ -1,4 +1,12 @@
-use crate::json::{Object, ObjectExt, Value};
+use std::collections::HashSet;
+
+use crate::{
+    Error, Result,
+    json::{Object, ObjectExt, Value},
+};
+
+/// The most letters of a name.
+const NAME: usize = 128;
 
 /// A tool that a model may call: its name, what it does, and the JSON schema of its arguments.
 ///
@@ -28,8 +36,35 @@ impl Tool {
         Self(definition)
     }
 
-    /// As it is kept.
-    pub(super) fn into_value(self) -> Value {
-        self.0
+    /// As they are kept.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for what no provider takes: a name that is there
+    /// twice, or has other letters than those of ASCII, digits, `_` and `-`, a schema that is none.
+    pub(super) fn all_into_values(tools: impl IntoIterator<Item = Self>) -> Result<Vec<Value>> {
+        let mut names = HashSet::new();
+        let expected = |what: &str, found: &Value| Err(Error::expected(what, found).under("tools"));
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        tools
+            .into_iter()
+            .map(|Self(tool)| {
+                if tool.as_object().is_none() {
+                    return expected("the definition of a tool", &tool);
+                }
+                let name = tool.str_at("name").or_else(|| tool.get("function")?.str_at("name"));
+                if let Some(name) = name
+                    && !((1..=NAME).contains(&name.len()) && name.chars().all(is_plain))
+                {
+                    return expected("a name of letters, digits, `_` and `-`", &name.into());
+                }
+                if name.is_some_and(|name| !names.insert(name.to_owned())) {
+                    return expected("tools with names of their own", &name.into());
+                }
+                match tool.get("parameters").filter(|schema| schema.as_object().is_none()) {
+                    Some(schema) => expected("a JSON schema, which is an object", schema),
+                    None => Ok(tool),
+                }
+            })
+            .collect()
     }
 }

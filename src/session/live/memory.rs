@@ -1,0 +1,143 @@
+//! An agent's other memories: what its tools have told it, and the state of its world. The steps of its
+//! session hold what they are made of.
+
+use crate::{
+    Error, ErrorKind, Result,
+    id::Millis,
+    json::Value,
+    observe::{self, Freshness, Moment, Observations, PlannedCall, Policy, Response},
+    session::{ToolCall, bridge::observed::summary_op},
+    timeline::{Data, PushReport, Timeline, TurnRecord},
+    tokens::TokenCounter,
+    veil::{CallOutcome, Facet, FacetOp, Frame, PartContent},
+};
+use std::sync::Arc;
+
+/// The agent of a session, and the account of one whose tools name none.
+const AGENT: &str = "agent";
+
+/// The most tokens of a summary of observations.
+const SUMMARY: usize = 500;
+
+/// The memories of a session, where it has them.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub(super) observations: Option<Observations>,
+    pub(super) world: Option<Timeline>,
+}
+
+impl Memory {
+    /// Keeps what tools answer from here on, by this policy. What was known by another is forgotten.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for a policy that contradicts itself.
+    pub(super) fn observe(&mut self, policy: Value, counter: &Arc<dyn TokenCounter>) -> Result<()> {
+        let observations = Observations::in_memory(Policy::from_json(policy)?)?;
+        self.observations = Some(observations.counted_by(Arc::clone(counter)));
+        Ok(())
+    }
+
+    /// Looks at the results in a frame; `calls` wait for theirs.
+    pub(super) fn look(&self, frame: &Frame, calls: &[ToolCall], now: Millis) -> Result<()> {
+        let Some(observations) = &self.observations else { return Ok(()) };
+        for facet in frame.added() {
+            let Some(PartContent::Result { answers: Some(id), outcome, .. }) = facet.typed() else {
+                continue;
+            };
+            let Some(call) = calls.iter().find(|call| *call.id == **id) else { continue };
+            // JSON that is broken is a text.
+            let response = Response::text(&facet.content)
+                .unwrap_or_else(|_| Response::json(Value::from(facet.content.as_str())));
+            let response = match outcome {
+                CallOutcome::Unstated | CallOutcome::Done => response,
+                _ => response.failed(),
+            };
+            let answered = match names_accounts(observations.policy()) {
+                true => observe::ToolCall::new(AGENT, &call.name, &response),
+                false => observe::ToolCall::of_account(AGENT, &call.name, &response),
+            };
+            let answered = answered.with_arguments(&call.arguments);
+            match observations.intercept(&answered, Moment::at(now)) {
+                // An answer of somebody else's world is not kept.
+                Err(error) if error.kind() == observe::ErrorKind::Conflict => {}
+                kept => drop(kept?),
+            }
+        }
+        Ok(())
+    }
+
+    /// What shows what is known, where that is not what `shown` says; `None` where nothing is known.
+    pub(super) fn summary(&self, shown: Option<&Facet>, now: Millis) -> Result<Option<FacetOp>> {
+        let Some(observations) = &self.observations else { return Ok(None) };
+        let now = Moment::at(now);
+        let summary = match names_accounts(observations.policy()) {
+            true => observations.summary_of_agent(AGENT, now, SUMMARY)?,
+            false => observations.summary(AGENT, now, SUMMARY)?,
+        };
+        let is_new = shown.is_none_or(|shown| shown.content != summary.text());
+        let says = is_new && !summary.sections().is_empty();
+        Ok(says.then(|| summary_op(&summary)))
+    }
+
+    /// Whether a call can be spared; `None` where nothing is observed.
+    pub(super) fn freshness(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        now: Millis,
+    ) -> Result<Option<Freshness>> {
+        let Some(observations) = &self.observations else { return Ok(None) };
+        let call = match names_accounts(observations.policy()) {
+            true => PlannedCall::new(AGENT, tool),
+            false => PlannedCall::of_account(AGENT, tool),
+        };
+        let call = call.with_arguments(arguments);
+        Ok(Some(observations.freshness(&call, Moment::at(now))?))
+    }
+
+    /// Begins a world with this state.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where there is one, and those of the timeline.
+    pub(super) fn begin_world(&mut self, state: Data, now: Millis) -> Result<()> {
+        if self.world.is_some() {
+            let message = "the session has a world; `Session::turn` changes it";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        self.world = Some(Timeline::builder(AGENT, state).at(now).build()?);
+        Ok(())
+    }
+
+    /// Adds a turn to the world.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Other`] where there is none, and those of [`Timeline::push`].
+    pub(super) fn turn(&mut self, turn: TurnRecord) -> Result<PushReport> {
+        let Some(world) = &mut self.world else {
+            let message = "the session has no world; `Session::begin_world` makes one";
+            return Err(Error::new(ErrorKind::Other, message));
+        };
+        Ok(world.push(turn)?)
+    }
+
+    /// The turns of the world so far.
+    pub(super) fn turns(&self) -> u64 {
+        self.world.as_ref().map_or(0, Timeline::last_turn)
+    }
+
+    /// Takes the world back to what it was after so many turns.
+    ///
+    /// # Errors
+    /// Those of [`Timeline::undo`].
+    pub(super) fn go_back(&mut self, turns: u64, now: Millis) -> Result<()> {
+        if let Some(world) = self.world.as_mut().filter(|world| world.last_turn() > turns) {
+            world.undo(turns, now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether tools tell which account a call is of.
+fn names_accounts(policy: &Policy) -> bool {
+    !policy.usernames.is_empty() || !policy.login.is_empty()
+}
