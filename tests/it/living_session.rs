@@ -28,12 +28,12 @@ use afterimage_testkit::validators;
 use serde_json::json;
 
 /// How many requests a session makes.
-const TURNS: u64 = 30;
+pub(super) const TURNS: u64 = 30;
 
-const APIS: [Api; 3] = [Api::Chat, Api::Messages, Api::Responses];
+pub(super) const APIS: [Api; 3] = [Api::Chat, Api::Messages, Api::Responses];
 
 /// A model that knows its lines: each answer follows from the request alone.
-fn answer(api: Api, request: &str) -> String {
+pub(super) fn answer(api: Api, request: &str) -> String {
     let seed = request.len() % 7;
     let calls = request.matches("call-").count();
     let id = format!("call-{calls}");
@@ -64,21 +64,21 @@ fn answer(api: Api, request: &str) -> String {
     }
 }
 
-fn options() -> SessionOptions {
+pub(super) fn options() -> SessionOptions {
     SessionOptions { counter: Arc::new(Chars4), ..SessionOptions::default() }
 }
 
-fn model(api: Api) -> Model {
+pub(super) fn model(api: Api) -> Model {
     Model::new(api, "m", 2_500).output(500)
 }
 
-fn tools() -> [Tool; 1] {
+pub(super) fn tools() -> [Tool; 1] {
     let schema = json::read(br#"{"type": "object"}"#).unwrap();
     [Tool::new("tide", "When high water is.", schema)]
 }
 
 /// Lives a session for so many requests, from wherever it stands. Gives the bodies.
-fn live(session: &mut Session, model: &Model, turns: u64) -> Result<Vec<String>> {
+pub(super) fn live(session: &mut Session, model: &Model, turns: u64) -> Result<Vec<String>> {
     let mut bodies = Vec::new();
     session.system("You are a harbour pilot.")?;
     session.tools(tools())?;
@@ -126,7 +126,7 @@ impl SessionStore for Dying {
     }
 }
 
-fn steps(store: &MemoryStore) -> Vec<Vec<u8>> {
+pub(super) fn steps(store: &MemoryStore) -> Vec<Vec<u8>> {
     store.clone().read(1, usize::MAX).unwrap()
 }
 

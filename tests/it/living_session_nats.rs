@@ -1,13 +1,20 @@
 //! Sessions on NATS JetStream, which several processes open.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use afterimage::{
-    ErrorKind,
+    ErrorKind, Result,
     journal::{NatsJournal, NatsOptions, SessionName},
     session::{Awaits, Model, NatsSession, SessionOptions},
+    transcript::Api,
 };
 use afterimage_testkit::nats_server::{self, Server};
+
+use super::living_session::{APIS, answer, model, options as fast, tools};
 
 /// Runs a test with a server of its own; without a server program it passes with a note.
 fn on_a_server<F: Future<Output = ()>>(test: impl FnOnce(NatsOptions) -> F) {
@@ -146,4 +153,132 @@ fn many_processes_lose_and_repeat_no_step() {
             session.sent(turn).await.unwrap();
         }
     });
+}
+
+/// Lives a session for so many requests, from wherever it stands, as `living_session::live` does.
+async fn live(session: &mut NatsSession, model: &Model, turns: u64) -> Result<()> {
+    session.system("You are a harbour pilot.").await?;
+    session.tools(tools()).await?;
+    while session.turns() < turns || session.unanswered().is_some() {
+        match session.awaits() {
+            Awaits::Answer => {
+                let clock = format!("{} requests ago it was noon.", session.turns());
+                if session.unanswered().is_none() {
+                    session.ambient("clock", clock).await?;
+                }
+                let body = session.request(model).await?.body;
+                session.answer(answer(model.api, &body)).await?;
+            }
+            Awaits::Results(calls) => {
+                for call in calls {
+                    let said = "High water at 06:10. ".repeat(1 + session.turns() as usize % 9 * 6);
+                    let said = format!("{said} [{}]", session.turns());
+                    session.tool_result(&call.id, said).await?;
+                }
+            }
+            Awaits::User => {
+                let harbour = session.history().frames().len();
+                session.user(format!("And harbour {harbour}?")).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The session with this name, and the bodies of its requests.
+async fn bodies(options: &NatsOptions, name: &str) -> Vec<String> {
+    let mut session = open_as(options, name).await.unwrap();
+    let mut bodies = Vec::new();
+    for turn in 1..=session.turns() {
+        bodies.push(session.sent(turn).await.unwrap());
+    }
+    bodies
+}
+
+async fn open_as(options: &NatsOptions, name: &str) -> Result<NatsSession> {
+    let journal = NatsJournal::connect(options.clone()).await?;
+    NatsSession::open(journal, SessionName::new(name)?, fast()).await
+}
+
+/// How many requests a session makes that is killed.
+const TURNS: u64 = 24;
+
+/// Where the process that is killed finds its session: the address, the user, the API.
+const CHILD: &str = "AFTERIMAGE_TEST_SESSION";
+
+/// What is killed.
+#[test]
+fn child_lives_on_a_server() {
+    let Ok(place) = std::env::var(CHILD) else { return };
+    let parts: Vec<&str> = place.split(' ').collect();
+    let [url, user, password, name, api] = parts[..] else { panic!("{place}") };
+    let options = NatsOptions::new(url);
+    let (user, password) = (user.to_owned(), password.to_owned());
+    let options = if user.is_empty() {
+        options
+    } else {
+        options.with_credentials(afterimage::journal::Credentials::User { name: user, password })
+    };
+    let api = APIS.into_iter().find(|of| of.to_string() == api).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut session = open_as(&options, name).await.unwrap();
+        live(&mut session, &model(api), TURNS).await.unwrap();
+    });
+}
+
+#[test]
+fn a_session_on_a_server_sends_the_same_wherever_its_process_was_killed() {
+    if nats_server::program().is_none() {
+        return;
+    }
+    let server = Server::shared();
+    let (user, password) = server.user().unwrap_or_default();
+    let options = NatsOptions::new(server.url());
+    let options = if user.is_empty() {
+        options
+    } else {
+        options.with_credentials(afterimage::journal::Credentials::User {
+            name: user.clone(),
+            password: password.clone(),
+        })
+    };
+    let kills = std::env::var("AFTERIMAGE_KILLS").ok().and_then(|text| text.parse().ok());
+    let kills: u64 = kills.unwrap_or(30);
+    let run = |name: &str, api: Api| {
+        let place = format!("{} {user} {password} {name} {api}", server.url());
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "living_session_nats::child_lives_on_a_server"])
+            .env(CHILD, place)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for api in APIS {
+        let (whole, killed) = (format!("{api}-whole"), format!("{api}-killed"));
+        let begun = std::time::Instant::now();
+        assert!(run(&whole, api).wait().unwrap().success());
+        let time = begun.elapsed();
+        let expected = runtime.block_on(bodies(&options, &whole));
+        assert_eq!(expected.len() as u64, TURNS);
+        let mut dead = 0;
+        for round in 0..kills / 3 {
+            let mut child = run(&killed, api);
+            // At any point of a run, more often at its beginning, where it opens what there is.
+            let part = u32::try_from(round * 37 % 100).unwrap();
+            std::thread::sleep(Duration::from_millis(10) + time * part / 250);
+            child.kill().unwrap();
+            dead += u64::from(!child.wait().unwrap().success());
+        }
+        assert!(run(&killed, api).wait().unwrap().success());
+        let found = runtime.block_on(bodies(&options, &killed));
+        for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found, expected, "{api}: request {}, {dead} times killed", turn + 1);
+        }
+        assert_eq!(found.len(), expected.len(), "{api}: {dead} times killed");
+        eprintln!("{api}: {dead} times killed, {time:?} each");
+        assert!(dead > kills / 6, "{dead}");
+    }
 }

@@ -50,8 +50,12 @@ mod kept_strings;
 mod ladder;
 mod layering;
 mod living_session;
+#[cfg(feature = "storage")]
+mod living_session_faults;
+mod living_session_frames;
 #[cfg(feature = "nats")]
 mod living_session_nats;
+mod living_session_recordings;
 #[cfg(feature = "bpe")]
 mod media;
 mod memory;

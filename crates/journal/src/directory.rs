@@ -411,6 +411,10 @@ impl Store for Directory {
             .unwrap_or_else(|error| Response::Failed(Failure::Final(error)))
     }
 
+    fn reopen(&mut self, session: &SessionName) {
+        self.logs.remove(session);
+    }
+
     fn sessions(&mut self) -> Result<Vec<SessionName>> {
         if self.lock.is_none() {
             self.look()?;

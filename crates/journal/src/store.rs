@@ -22,6 +22,11 @@ pub(super) trait Store: fmt::Debug + Send {
         Ok(None)
     }
 
+    /// Lets go what is known of a session: it is looked at anew.
+    fn reopen(&mut self, session: &SessionName) {
+        let _ = session;
+    }
+
     /// The logs that were seen not to end where they were acknowledged.
     fn lost_ends(&self) -> &[LostEnd] {
         &[]

@@ -130,6 +130,15 @@ impl Journal {
         face::now(self.append_entry(session, entry)).map(|landed| landed.appended)
     }
 
+    /// Goes on with a session after a write that failed: its log is opened anew at its next use, as
+    /// [`Journal::append`] says, and a torn tail is cut. An event whose append failed may be there.
+    /// What a sync that failed did not write may be lost with the power, though it is read: append
+    /// nothing that builds on it without looking. O(1).
+    pub fn reopen(&mut self, session: &SessionName) {
+        self.tails.remove(session);
+        self.store.reopen(session);
+    }
+
     /// At most `most` events from the one with sequence `first` on; none past the end. Reads the
     /// events that it gives, and two more.
     ///

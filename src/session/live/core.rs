@@ -28,7 +28,8 @@ use crate::{
     transcript::{Api, ReadReply, Record},
     usage::Usage,
     veil::{
-        Branch, Facet, FacetChange, FacetOp, Frame, History, PartPlace, Source, calls_and_results,
+        Branch, Compaction, ContextEdit, Facet, FacetChange, FacetOp, Frame, History, PartPlace,
+        Source, SubagentStart, calls_and_results,
     },
     window::ContextWindow,
 };
@@ -52,6 +53,9 @@ const OF_PROVIDERS: [&str; 8] = [
     "mcp_call",
     "tool_search_call",
 ];
+
+/// The highest sequence of a frame that is pushed: as many are left for those after it.
+const MOST_SEQUENCE: FrameSeq = FrameSeq::new(u64::MAX / 2);
 
 /// What a session knows. Whoever owns it makes each step durable, and lets a session go whose step
 /// could not be made so.
@@ -277,8 +281,7 @@ impl Core {
                 format!("expected a request that the session holds, of 1 to {}", self.turns);
             return Err(Error::new(ErrorKind::OutOfRange, format!("{message}, found {found}")));
         };
-        let next = self.history.next_sequence().unwrap_or_default().get();
-        let next = next.saturating_add(self.later.len() as u64);
+        let next = self.next_frame().get();
         let kept = self.outside.iter().take_while(|range| *range.end() < end);
         let mut outside: Vec<_> =
             kept.map(|range| (range.start().get(), range.end().get())).collect();
@@ -390,14 +393,36 @@ impl Core {
         self.say_frame(frame, now)
     }
 
+    /// As [`Core::say_frame`], with events of the caller's own.
+    ///
+    /// # Errors
+    /// Those of [`Core::say_frame`], and those of the events that this crate reads;
+    /// [`ErrorKind::OutOfRange`] for a sequence that leaves too few.
+    pub(super) fn push_told(&mut self, frame: Frame, now: Millis) -> Result<()> {
+        let sequence = self.next_frame().max(frame.sequence);
+        if sequence > MOST_SEQUENCE {
+            let message = format!("expected a sequence up to {MOST_SEQUENCE}, found {sequence}");
+            return Err(Error::new(ErrorKind::OutOfRange, message));
+        }
+        let frame = Frame { sequence, ..frame };
+        Compaction::of(&frame)?;
+        ContextEdit::of(&frame)?;
+        SubagentStart::of(&frame)?;
+        self.say_frame(frame, now)
+    }
+
+    /// The sequence of a frame that is said now.
+    fn next_frame(&self) -> FrameSeq {
+        let next = self.history.next_sequence().unwrap_or_default().get();
+        FrameSeq::new(next.saturating_add(self.later.len() as u64))
+    }
+
     /// As [`Core::say`], with ops of the caller's own.
     ///
     /// # Errors
     /// What the veil, the format and the branches have against it. Nothing is said then.
     pub(super) fn say_frame(&mut self, frame: Frame, now: Millis) -> Result<()> {
-        let next = self.history.next_sequence().unwrap_or_default().get();
-        let next = FrameSeq::new(next.saturating_add(self.later.len() as u64));
-        let frame = Frame { sequence: next.max(frame.sequence), ..frame };
+        let frame = Frame { sequence: self.next_frame().max(frame.sequence), ..frame };
         Branch::of(&frame)?;
         if self.is_asking {
             // It takes effect later, and is kept before: it must be one that can.

@@ -159,6 +159,10 @@ impl<S: Steps> Owner<S> {
         let (content, now) = (content.into(), clock());
         let core = self.core().await?;
         let op = match core.facet(name) {
+            Some(known) if known.facet_type != FacetType::AMBIENT => {
+                let message = format!("{name:?} names what was said, not what holds now");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
             Some(known) if known.content == content => return Ok(()),
             Some(_) => {
                 let mut change = Object::new();
@@ -172,7 +176,7 @@ impl<S: Steps> Owner<S> {
 
     pub(super) async fn push(&mut self, frame: Frame) -> Result<()> {
         let now = clock();
-        self.core().await?.say_frame(frame, now)?;
+        self.core().await?.push_told(frame, now)?;
         self.save_at(now).await
     }
 
@@ -402,6 +406,8 @@ impl<S: Steps> Owner<S> {
         let is_written = self.writing.as_ref().is_some_and(WindowWriting::is_done);
         let window = self.writing.take_if(|_| is_written).and_then(WindowWriting::written);
         let bytes = step.to_bytes(window.as_ref())?;
+        // What could not be read again is not kept: values that are nested too deep.
+        Step::from_bytes(&bytes)?;
         self.store.append(core.next_step(), &bytes, step.at).await?;
         core.stepped(bytes.len());
         if let Some(window) = window {

@@ -282,12 +282,13 @@ faces! {
         /// What the veil has against it.
         fn ambient(name: &str, content: impl Into<String>) -> Result<()>;
 
-        /// Says a frame of the caller's own: facets of any type, with ops on those that hold. Its
-        /// sequence is given by the session.
+        /// Says a frame of the caller's own: facets of any type, with ops on those that hold. It gets
+        /// the session's next sequence, unless it has a higher one.
         ///
         /// # Errors
-        /// What the veil and the format have against it; the session is then as it was. Those of the
-        /// store.
+        /// What the veil and the format have against it; a damaged event of a branch, a compaction, an
+        /// edit or a subagent; [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is nested too deep.
+        /// The session is then as it was. Those of the store.
         fn push(frame: Frame) -> Result<()>;
 
         /// Makes durable what was said and is not yet.

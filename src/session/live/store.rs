@@ -142,8 +142,9 @@ mod journal {
     impl SessionStore for JournalStore {
         fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
             let (expected, event) = event(number, step)?;
-            self.journal.append(&self.session, expected, event, now)?;
-            Ok(())
+            let appended = self.journal.append(&self.session, expected, event, now);
+            // The session reads what is there now before it goes on.
+            Ok(appended.map(drop).inspect_err(|_| self.journal.reopen(&self.session))?)
         }
 
         fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
