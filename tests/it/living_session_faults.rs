@@ -41,9 +41,7 @@ fn timeless(steps: &[Vec<u8>]) -> Vec<Value> {
     let timeless = |step: &Vec<u8>| {
         let Value::Object(mut step) = json::read(step).unwrap() else { panic!("a step") };
         step.shift_remove("at");
-        if let Some(Value::Object(request)) = step.get_mut("request") {
-            request.shift_remove("window");
-        }
+        step.shift_remove("window");
         Value::Object(step)
     };
     steps.iter().map(timeless).collect()
