@@ -751,6 +751,12 @@ fn a_session_that_was_read_asks_with_the_context_that_it_had() {
                 let mut session = Session::open_with(store.clone(), options()).unwrap();
                 session.read(records.iter().cloned().map(Ok)).unwrap();
                 let model = Model::new(api, "m", u64::MAX / 8);
+                let list = expected.get("messages").unwrap_or(&expected);
+                if list.as_array().is_some_and(<[_]>::is_empty) {
+                    // A recording without a message, or with the system prompt alone.
+                    assert_eq!(session.request(&model).unwrap_err().kind(), ErrorKind::Other);
+                    continue;
+                }
                 let body = session.request(&model).unwrap().body;
                 let value = json::read(body.as_bytes()).unwrap();
                 let (found, expected) = match api {

@@ -221,7 +221,8 @@ fn what_could_not_be_read_again_is_refused() {
     facet.attributes.put("deep", deep());
     let frame = Frame::new(0, Source::Environment).with(FacetOp::add(facet));
     assert_eq!(push(&mut session, &store, frame).unwrap_err().kind(), ErrorKind::Limit);
-    let tool = Tool::new("deep", "", deep());
+    let schema = Object::from_iter([("deep", deep())]);
+    let tool = Tool::new("deep", "", schema.into());
     assert_eq!(session.tools([tool]).unwrap_err().kind(), ErrorKind::Limit);
     let model = large(Api::Chat).with("metadata", deep());
     if session.awaits() == Awaits::User {

@@ -53,6 +53,7 @@ mod living_session;
 #[cfg(feature = "storage")]
 mod living_session_faults;
 mod living_session_frames;
+mod living_session_memory;
 #[cfg(feature = "nats")]
 mod living_session_nats;
 mod living_session_recordings;

@@ -320,7 +320,7 @@ impl Core {
             self.push(frame, tail.take(), now)?;
         }
         self.answer = first.filter(|_| is_whole);
-        (self.is_asking, self.is_unanswered) = (false, is_paused);
+        (self.is_asking, self.is_unanswered) = (false, is_whole && is_paused);
         self.say_what_waited(now)
     }
 

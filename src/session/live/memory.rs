@@ -1,6 +1,8 @@
 //! An agent's other memories: what its tools have told it, and the state of its world. The steps of its
 //! session hold what they are made of.
 
+use std::sync::Arc;
+
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -11,7 +13,6 @@ use crate::{
     tokens::TokenCounter,
     veil::{CallOutcome, Facet, FacetOp, Frame, PartContent},
 };
-use std::sync::Arc;
 
 /// The agent of a session, and the account of one whose tools name none.
 const AGENT: &str = "agent";
@@ -52,9 +53,10 @@ impl Memory {
                 CallOutcome::Unstated | CallOutcome::Done => response,
                 _ => response.failed(),
             };
-            let answered = match names_accounts(observations.policy()) {
-                true => observe::ToolCall::new(AGENT, &call.name, &response),
-                false => observe::ToolCall::of_account(AGENT, &call.name, &response),
+            let answered = if names_accounts(observations.policy()) {
+                observe::ToolCall::new(AGENT, &call.name, &response)
+            } else {
+                observe::ToolCall::of_account(AGENT, &call.name, &response)
             };
             let answered = answered.with_arguments(&call.arguments);
             match observations.intercept(&answered, Moment::at(now)) {
@@ -70,9 +72,10 @@ impl Memory {
     pub(super) fn summary(&self, shown: Option<&Facet>, now: Millis) -> Result<Option<FacetOp>> {
         let Some(observations) = &self.observations else { return Ok(None) };
         let now = Moment::at(now);
-        let summary = match names_accounts(observations.policy()) {
-            true => observations.summary_of_agent(AGENT, now, SUMMARY)?,
-            false => observations.summary(AGENT, now, SUMMARY)?,
+        let summary = if names_accounts(observations.policy()) {
+            observations.summary_of_agent(AGENT, now, SUMMARY)?
+        } else {
+            observations.summary(AGENT, now, SUMMARY)?
         };
         let is_new = shown.is_none_or(|shown| shown.content != summary.text());
         let says = is_new && !summary.sections().is_empty();
@@ -87,9 +90,10 @@ impl Memory {
         now: Millis,
     ) -> Result<Option<Freshness>> {
         let Some(observations) = &self.observations else { return Ok(None) };
-        let call = match names_accounts(observations.policy()) {
-            true => PlannedCall::new(AGENT, tool),
-            false => PlannedCall::of_account(AGENT, tool),
+        let call = if names_accounts(observations.policy()) {
+            PlannedCall::new(AGENT, tool)
+        } else {
+            PlannedCall::of_account(AGENT, tool)
         };
         let call = call.with_arguments(arguments);
         Ok(Some(observations.freshness(&call, Moment::at(now))?))

@@ -93,7 +93,7 @@ impl Model {
     pub(super) fn expect_own(&self) -> Result<()> {
         let written =
             ["model", "messages", "input", "system", "instructions", "tools", self.limit_key()];
-        match written.into_iter().find(|key| self.parameters.contains_key(*key)) {
+        match written.into_iter().find(|key| self.parameters.contains_key(key)) {
             None => Ok(()),
             Some(key) => {
                 let expected = "parameters that the session does not write itself";
@@ -114,7 +114,7 @@ impl Model {
     /// Whether an exported conversation says nothing.
     pub(super) fn is_empty(&self, conversation: &Value) -> bool {
         let list = conversation.get(self.api.conversation_key()).unwrap_or(conversation);
-        list.as_array().is_none_or(|list| list.is_empty())
+        list.as_array().is_none_or(<[Value]>::is_empty)
     }
 
     /// The body of a request: what does not change from turn to turn comes first.

@@ -225,7 +225,7 @@ macro_rules! faces {
             $(
                 $(#[$doc])*
                 pub async fn $name(&mut self, $($arg: $type),*) -> $output {
-                    self.0.$name($($arg),*).await
+                    Box::pin(self.0.$name($($arg),*)).await
                 }
             )*
             $(

@@ -1,0 +1,168 @@
+//! What else a session remembers, and what it refuses.
+
+use afterimage::{
+    ErrorKind, json,
+    observe::Policy,
+    session::{Awaits, MemoryStore, Model, Session, Tool, bridge::checkpoint::DraftOptions},
+    timeline::{Data, Event, TurnRecord},
+};
+
+const CALL: &str = r#"{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"get_map","input":{"zone":1}}],"stop_reason":"tool_use"}"#;
+const SAID: &str = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"Leave at five."}],"stop_reason":"end_turn"}"#;
+
+fn model() -> Model {
+    Model::anthropic("m", 8_000)
+}
+
+fn schema() -> json::Value {
+    json::read(br#"{"type": "object"}"#).unwrap()
+}
+
+fn item(name: &str) -> TurnRecord {
+    let data = Data::from_iter([("item", Data::from(name))]);
+    TurnRecord::new("player").with_event(Event::new("item_gain", data))
+}
+
+#[test]
+fn what_tools_told_is_in_the_next_request_and_after_a_restart() {
+    let store = MemoryStore::default();
+    let mut session = Session::open(store.clone()).unwrap();
+    session.observe(Policy::default()).unwrap();
+    session.tools([Tool::new("get_map", "The map.", schema())]).unwrap();
+    session.user("Where is Sol?").unwrap();
+    session.request(&model()).unwrap();
+    let answer = session.answer(CALL).unwrap();
+    session.tool_result("c1", r#"{"systems": [{"id": "sol"}]}"#).unwrap();
+    let request = session.request(&model()).unwrap();
+    assert!(request.body.contains("Systems: 1 entries"), "{}", request.body);
+
+    let arguments = answer.calls[0].arguments.clone();
+    let mut again = Session::open(store).unwrap();
+    assert_eq!(again.request(&model()).unwrap().body, request.body);
+    for session in [&mut session, &mut again] {
+        let known = session.freshness("get_map", &arguments).unwrap().unwrap();
+        assert!(known.is_fresh(), "{}", known.text());
+        assert!(session.observations().is_some());
+    }
+}
+
+#[test]
+fn a_world_goes_back_with_its_session() {
+    let store = MemoryStore::default();
+    let mut session = Session::open(store.clone()).unwrap();
+    let began = Data::from_iter([("player", Data::object())]);
+    assert_eq!(session.turn(item("rope")).unwrap_err().kind(), ErrorKind::Other);
+    session.begin_world(began.clone()).unwrap();
+    session.begin_world(began).unwrap();
+    session.user("Take the rope.").unwrap();
+    session.turn(item("rope")).unwrap();
+    session.request(&model()).unwrap();
+    session.answer(SAID).unwrap();
+    session.user("And the lamp.").unwrap();
+    session.turn(item("lamp")).unwrap();
+    session.request(&model()).unwrap();
+    session.answer(SAID).unwrap();
+    let state = |session: &Session| session.world().unwrap().state().to_string();
+    assert_eq!(state(&session), r#"{"player":{"inventory":["rope","lamp"]}}"#);
+
+    session.rewind(1).unwrap();
+    assert_eq!(state(&session), r#"{"player":{"inventory":["rope"]}}"#);
+    assert_eq!(session.world().unwrap().last_turn(), 3);
+    let again = Session::open(store).unwrap();
+    assert_eq!(state(&again), state(&session));
+    assert_eq!(again.world().unwrap().last_turn(), 3);
+}
+
+#[test]
+fn a_checkpoint_says_what_is_in_force() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.user("Write the tide tables for Cuxhaven.").unwrap();
+    session.request(&model()).unwrap();
+    session.answer(SAID).unwrap();
+    let options = DraftOptions::new("chk-1").created("2026-01-05T10:00:00Z");
+    let checkpoint = session.checkpoint(&options).unwrap();
+    assert!(checkpoint.checkpoint.text().contains("Write the tide tables for Cuxhaven."));
+}
+
+#[test]
+fn what_no_provider_takes_is_refused_before_it_is_asked() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    assert_eq!(session.request(&model()).unwrap_err().kind(), ErrorKind::Other);
+    assert_eq!(session.user(" ").unwrap_err().kind(), ErrorKind::Shape);
+    let tool = |name: &str| Tool::new(name, "", schema());
+    for tools in [
+        vec![tool("a"), tool("a")],
+        vec![tool("")],
+        vec![tool("has space")],
+        vec![tool("ü")],
+        vec![tool(&"a".repeat(129))],
+        vec![Tool::new("a", "", true.into())],
+    ] {
+        assert_eq!(session.tools(tools.clone()).unwrap_err().kind(), ErrorKind::Shape, "{tools:?}");
+    }
+    session.user("Is it open?").unwrap();
+    for key in ["messages", "tools", "system", "model", "max_tokens"] {
+        let error = session.request(&model().with(key, 5)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Shape, "{key}");
+    }
+    session.request(&model()).unwrap();
+    let of_user = SAID.replace("assistant", "user");
+    assert_eq!(session.answer(of_user).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(session.unanswered(), Some(1));
+}
+
+#[test]
+fn an_answer_says_why_it_stopped_in_each_api() {
+    for (model, body, stop) in [
+        (
+            Model::chat("m", 8_000),
+            r#"{"choices":[{"finish_reason":"length","message":{"role":"assistant","content":"a"}}]}"#,
+            "length",
+        ),
+        (
+            Model::responses("m", 8_000),
+            r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}"#,
+            "max_output_tokens",
+        ),
+        (
+            Model::anthropic("m", 8_000),
+            r#"{"role":"assistant","content":[{"type":"text","text":"a"}],"stop_reason":"pause_turn"}"#,
+            "pause_turn",
+        ),
+    ] {
+        let mut session = Session::open(MemoryStore::default()).unwrap();
+        session.user("Go").unwrap();
+        session.request(&model).unwrap();
+        assert_eq!(session.answer(body).unwrap().stop.as_deref(), Some(stop));
+        let goes_on = stop == "pause_turn";
+        assert_eq!(session.awaits() == Awaits::Answer, goes_on, "{stop}");
+    }
+}
+
+#[test]
+fn a_response_that_fails_behind_its_first_words_is_cut() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.user("Go").unwrap();
+    session.request(&Model::responses("m", 8_000)).unwrap();
+    let failed = r#"{"status":"failed","error":{"code":"server_error","message":"oops"},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"The tide"}]}]}"#;
+    let answer = session.answer(failed).unwrap();
+    assert_eq!(answer.text, "The tide");
+    assert_eq!(answer.cut.as_deref(), Some("the answer ended with server_error: oops"));
+}
+
+#[test]
+fn what_holds_now_waits_for_the_answer_and_goes_with_a_branch() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.user("Is it open?").unwrap();
+    session.ambient("clock", "It is 11:40.").unwrap();
+    let request = session.request(&model()).unwrap();
+    session.ambient("clock", "It is 11:41.").unwrap();
+    assert_eq!(session.request(&model()).unwrap().body, request.body);
+    let mut branch = session.branch(1, MemoryStore::default()).unwrap();
+    assert_eq!(branch.request(&model()).unwrap().body, request.body);
+    session.answer(SAID).unwrap();
+    session.user("And now?").unwrap();
+    let next = session.request(&model()).unwrap();
+    assert!(next.body.contains("11:41") && !next.body.contains("11:40"));
+    assert!(request.receipt.total > 0);
+}
