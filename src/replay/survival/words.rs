@@ -138,8 +138,11 @@ pub(crate) fn rules(said: &[String]) -> Vec<String> {
                             && ends(after.and_then(|after| after.chars().next()))
                     })
                 };
-                let asks_nothing =
-                    sentence.ends_with('?') || INABILITIES.iter().any(|says| is_word(says));
+                // What the user means to do.
+                let is_promise = is_word("i'll make sure") || is_word("i will make sure");
+                let asks_nothing = is_promise
+                    || sentence.ends_with('?')
+                    || INABILITIES.iter().any(|says| is_word(says));
                 let is_rule = sentence.len() <= 300
                     && !asks_nothing
                     && sentence.split_whitespace().count() > 2
