@@ -257,28 +257,41 @@ fn a_session_on_a_server_sends_the_same_wherever_its_process_was_killed() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for api in APIS {
-        let (whole, killed) = (format!("{api}-whole"), format!("{api}-killed"));
+        let whole = format!("{api}-whole");
         let begun = std::time::Instant::now();
         assert!(run(&whole, api).wait().unwrap().success());
         let time = begun.elapsed();
         let expected = runtime.block_on(bodies(&options, &whole));
         assert_eq!(expected.len() as u64, TURNS);
-        let mut dead = 0;
-        for round in 0..kills / 3 {
-            let mut child = run(&killed, api);
-            // At any point of a run, more often at its beginning, where it opens what there is.
-            let part = u32::try_from(round * 37 % 100).unwrap();
-            std::thread::sleep(Duration::from_millis(10) + time * part / 250);
-            child.kill().unwrap();
-            dead += u64::from(!child.wait().unwrap().success());
+        // A session that came to its end in spite of the kills is compared, and another one begun.
+        let (mut dead, mut round) = (0, 0);
+        for session in 0.. {
+            let killed = format!("{api}-killed-{session}");
+            let is_whole = loop {
+                if dead == kills.div_ceil(3) {
+                    break run(&killed, api).wait().unwrap().success();
+                }
+                let mut child = run(&killed, api);
+                // At any point of a run, more often at its beginning, where it opens what there is.
+                let part = u32::try_from(round * 37 % 100).unwrap();
+                std::thread::sleep(Duration::from_millis(10) + time * part / 250);
+                round += 1;
+                child.kill().unwrap();
+                if child.wait().unwrap().success() {
+                    break true;
+                }
+                dead += 1;
+            };
+            assert!(is_whole, "{api}: {killed} after {dead} kills");
+            let found = runtime.block_on(bodies(&options, &killed));
+            for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                assert_eq!(found, expected, "{api}: request {}, {dead} times killed", turn + 1);
+            }
+            assert_eq!(found.len(), expected.len(), "{api}: {dead} times killed");
+            if dead == kills.div_ceil(3) {
+                break;
+            }
         }
-        assert!(run(&killed, api).wait().unwrap().success());
-        let found = runtime.block_on(bodies(&options, &killed));
-        for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert_eq!(found, expected, "{api}: request {}, {dead} times killed", turn + 1);
-        }
-        assert_eq!(found.len(), expected.len(), "{api}: {dead} times killed");
-        eprintln!("{api}: {dead} times killed, {time:?} each");
-        assert!(dead > kills / 6, "{dead}");
+        eprintln!("{api}: {dead} times killed in {round} runs of {time:?}");
     }
 }
