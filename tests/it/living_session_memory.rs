@@ -47,6 +47,31 @@ fn what_tools_told_is_in_the_next_request_and_after_a_restart() {
 }
 
 #[test]
+fn of_many_answers_the_last_are_known() {
+    let store = MemoryStore::default();
+    let mut session = Session::open(store.clone()).unwrap();
+    session.observe(Policy::default()).unwrap();
+    session.tools([Tool::new("get_map", "The map.", schema())]).unwrap();
+    session.user("Where is Sol?").unwrap();
+    for zone in 0..300 {
+        session.request(&model()).unwrap();
+        session
+            .answer(CALL.replace("1}", &format!("{zone}}}")).replace("c1", &format!("c{zone}")))
+            .unwrap();
+        session.tool_result(&format!("c{zone}"), format!(r#"{{"zone": {zone}}}"#)).unwrap();
+    }
+    let mut again = Session::open(store).unwrap();
+    for session in [&mut session, &mut again] {
+        let mut knows = |zone: u64| {
+            let arguments = json::read(format!(r#"{{"zone":{zone}}}"#).as_bytes()).unwrap();
+            session.freshness("get_map", &arguments).unwrap().unwrap().is_fresh()
+        };
+        let known: Vec<u64> = (0..300).filter(|zone| knows(*zone)).collect();
+        assert_eq!(known, Vec::from_iter(44..300));
+    }
+}
+
+#[test]
 fn a_world_goes_back_with_its_session() {
     let store = MemoryStore::default();
     let mut session = Session::open(store.clone()).unwrap();

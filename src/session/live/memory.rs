@@ -1,7 +1,7 @@
 //! An agent's other memories: what its tools have told it, and the state of its world. The steps of its
 //! session hold what they are made of.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
     Error, ErrorKind, Result,
@@ -20,10 +20,16 @@ const AGENT: &str = "agent";
 /// The most tokens of a summary of observations.
 const SUMMARY: usize = 500;
 
+/// How many answers are known at once. The results of all stay in the history; what is known costs
+/// each request.
+const KNOWN: usize = 256;
+
 /// The memories of a session, where it has them.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) observations: Option<Observations>,
+    /// The account and the name of each observation, the one that was stored last at the end.
+    stored: VecDeque<(String, String)>,
     pub(super) world: Option<Timeline>,
 }
 
@@ -35,11 +41,12 @@ impl Memory {
     pub(super) fn observe(&mut self, policy: Value, counter: &Arc<dyn TokenCounter>) -> Result<()> {
         let observations = Observations::in_memory(Policy::from_json(policy)?)?;
         self.observations = Some(observations.counted_by(Arc::clone(counter)));
+        self.stored.clear();
         Ok(())
     }
 
     /// Looks at the results in a frame; `calls` wait for theirs.
-    pub(super) fn look(&self, frame: &Frame, calls: &[ToolCall], now: Millis) -> Result<()> {
+    pub(super) fn look(&mut self, frame: &Frame, calls: &[ToolCall], now: Millis) -> Result<()> {
         let Some(observations) = &self.observations else { return Ok(()) };
         for facet in frame.added() {
             let Some(PartContent::Result { answers: Some(id), outcome, .. }) = facet.typed() else {
@@ -62,8 +69,18 @@ impl Memory {
             match observations.intercept(&answered, Moment::at(now)) {
                 // An answer of somebody else's world is not kept.
                 Err(error) if error.kind() == observe::ErrorKind::Conflict => {}
-                kept => drop(kept?),
+                kept => {
+                    let kept = kept?;
+                    if let Some(stored) = kept.account.zip(kept.stored) {
+                        self.stored.retain(|known| *known != stored);
+                        self.stored.push_back(stored);
+                    }
+                }
             }
+        }
+        while self.stored.len() > KNOWN {
+            let Some((account, name)) = self.stored.pop_front() else { break };
+            observations.clear(&account, Some(&name))?;
         }
         Ok(())
     }

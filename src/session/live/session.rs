@@ -316,8 +316,8 @@ faces! {
         fn rewind(turn: u64) -> Result<()>;
 
         /// Observes what tools answer from here on, by this policy: the model reads in each request what
-        /// is known, and how old that is. Costs nothing where that is so already; by another policy it
-        /// begins anew.
+        /// is known, and how old that is. The last 256 answers are known, however long the session is; the
+        /// history has all. Costs nothing where that is so already; by another policy it begins anew.
         ///
         /// # Errors
         /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a policy that contradicts itself; those of the
