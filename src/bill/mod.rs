@@ -48,6 +48,7 @@ pub use calibration::{
     ModelCalibration, RefusalReason, ReportedRequest, SessionReport, TextKind, UncalibratedModel,
     UsualLack,
 };
+pub(crate) use exact::usual_slope;
 pub use exact::{ExactnessGap, certainty_for, exact_input, exact_inputs};
 pub use media::{
     ImageDetail, MediaCount, MediaGap, MediaItem, MediaKind, MediaRule, document_tokens,

@@ -57,6 +57,7 @@ mod living_session_memory;
 #[cfg(feature = "nats")]
 mod living_session_nats;
 mod living_session_recordings;
+mod living_session_window;
 #[cfg(feature = "bpe")]
 mod media;
 mod memory;

@@ -49,7 +49,7 @@ impl Slope {
     }
 
     /// The largest count whose product is at most `limit`.
-    fn at_most(self, limit: usize) -> usize {
+    pub fn at_most(self, limit: usize) -> usize {
         let of = u128::from(self.0);
         let most = usize::try_from(limit as u128 * MILLION / of).unwrap_or(usize::MAX);
         // Products are rounded to the nearest.

@@ -6,6 +6,7 @@ use super::{
     super::fitting::{FAILURES, Measured, SetAside, answer_job, fit_whole, media_in, next_job},
     Model, Receipt, SessionRequest,
     core::{Core, LastRequest, SentBody},
+    scale::counted_by,
     step::{BodyChange, RequestStep, Step, hash_of},
     summaries::{Kept, Remembered, Summaries},
 };
@@ -17,6 +18,7 @@ use crate::{
     id::Millis,
     json::Value,
     request::{Request, compare, tools_written},
+    tokens::Slope,
     transcript::{Api, Exchange},
     veil::History,
     window::{ContextWindow, FittedContext},
@@ -31,6 +33,8 @@ use crate::{
 struct Fitted {
     context: FittedContext,
     sent: Measured,
+    /// The tokens of its texts and tools, as they are counted here.
+    counted: u64,
     /// The tokens that are set aside for what a request has besides its texts.
     aside: u64,
 }
@@ -70,6 +74,8 @@ impl Core {
             last => last.as_ref().map(|last| last.sent.clone()),
         };
         let sent = SentBody { api: model.api, body: body.as_str().into(), at: now };
+        let media = fitted.sent.media.tokens;
+        let expected = counted_by(self.slope(model), fitted.counted).saturating_add(media);
         let request = sent.request();
         let counter = Arc::clone(self.hud.counter());
         let since = |before: &Request| compare(before, &request, &*counter, rules(model.api));
@@ -86,7 +92,8 @@ impl Core {
         let receipt = Receipt {
             turn: self.turns + u64::from(!is_again),
             hash: hash_of(&body),
-            total: total.saturating_add(fitted.sent.media.tokens),
+            total: total.saturating_add(media),
+            expected,
             media: fitted.sent.media,
             tokens: request.tokens(&*counter),
             room: model.budget().room(),
@@ -108,11 +115,14 @@ impl Core {
             hash: receipt.hash.clone(),
             body: BodyChange::between(before.as_ref().map_or("", |before| &before.body), &body),
             aside: fitted.aside,
+            counted: fitted.counted,
+            media,
             engine: kept.id().to_owned(),
             summaries: kept.into_answers(),
         };
         let step = Step { request: Some(request), ..self.said(now) };
-        self.asks(LastRequest { model: model.clone(), aside: fitted.aside, sent, before });
+        let Fitted { aside, counted, .. } = fitted;
+        self.asks(LastRequest { model: model.clone(), aside, counted, media, sent, before });
         Ok((SessionRequest { body, receipt }, Some(step)))
     }
 
@@ -150,6 +160,10 @@ impl Core {
         self.fit(model, &tools, summaries, now).map(drop)
     }
 
+    fn slope(&self, model: &Model) -> Slope {
+        self.scales.of(model, &**self.hud.counter())
+    }
+
     fn tools_for(&self, model: &Model) -> Vec<Value> {
         self.tools.iter().map(|tool| tools_written(tool, model.api)).collect()
     }
@@ -163,7 +177,7 @@ impl Core {
         now: Millis,
     ) -> Result<Fitted> {
         let counter = Arc::clone(self.hud.counter());
-        let budget = model.budget_beside(tools, &*counter);
+        let budget = model.budget_beside(tools, &*counter, self.slope(model));
         let mut window = match (self.window.take(), self.saved_window.take()) {
             (Some(window), _) => window,
             (None, Some(saved)) => {
@@ -202,7 +216,8 @@ impl Core {
         let fitted = fit_whole(&mut window, history, &mut aside, now, &mut summarise, measure);
         let (context, sent) = fitted?;
         self.window = Some(window);
-        Ok(Fitted { context, sent, aside: aside.tokens() })
+        let counted = sent.tokens.saturating_add(budget.tools);
+        Ok(Fitted { context, sent, counted, aside: aside.tokens() })
     }
 }
 

@@ -9,7 +9,8 @@ use super::{
     },
     Awaits, Model, SessionAnswer, ToolCall,
     memory::Memory,
-    step::{AnswerStep, Step},
+    scale::Scales,
+    step::{AnswerStep, RequestStep, Step},
     summaries::Remembered,
 };
 #[cfg(feature = "rules")]
@@ -97,6 +98,8 @@ pub(super) struct Core {
     is_unanswered: bool,
     /// The usage of answers that are in no context.
     paid: Vec<Usage>,
+    /// How many tokens those that are counted here are to each model.
+    pub(super) scales: Scales,
     /// What was reported of the last request that was answered.
     pub(super) reported: Option<Usage>,
     #[cfg(feature = "rules")]
@@ -116,6 +119,9 @@ pub(super) struct SentBody {
 pub(super) struct LastRequest {
     pub(super) model: Model,
     pub(super) aside: u64,
+    /// The tokens of its texts and tools as they are counted here, and those of its media.
+    pub(super) counted: u64,
+    pub(super) media: u64,
     pub(super) sent: SentBody,
     /// The one before it.
     pub(super) before: Option<SentBody>,
@@ -148,6 +154,7 @@ impl Core {
             answer: None,
             is_unanswered: false,
             paid: Vec::new(),
+            scales: Scales::default(),
             reported: None,
             #[cfg(feature = "rules")]
             guard: None,
@@ -243,9 +250,9 @@ impl Core {
             }
             let before = self.last.take().map(|last| last.sent);
             let body = request.body_after(before.as_ref().map_or("", |before| &before.body))?;
-            let (model, aside) = (request.model, request.aside);
+            let RequestStep { model, aside, counted, media, .. } = request;
             let sent = SentBody { api: model.api, body: body.into(), at };
-            self.asks(LastRequest { model, aside, sent, before });
+            self.asks(LastRequest { model, aside, counted, media, sent, before });
         }
         self.stepped(bytes);
         Ok(())
@@ -314,6 +321,9 @@ impl Core {
         let first = frames.first().map(|frame| frame.sequence);
         let usage = |frame: &Frame| frame.imported.as_ref()?.answer.as_ref()?.usage.clone();
         self.reported = frames.iter().find_map(usage);
+        if let (Some(usage), Some(asked)) = (&self.reported, &self.last) {
+            self.scales.learn(asked, usage);
+        }
         let stop = |frame: &Frame| frame.imported.as_ref()?.answer.as_ref()?.stop.clone();
         let is_paused = frames.iter().find_map(stop).is_some_and(|stop| *stop == *PAUSED);
         for frame in frames {

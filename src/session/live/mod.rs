@@ -7,6 +7,7 @@ mod memory;
 mod model;
 mod owner;
 mod receipt;
+mod scale;
 mod session;
 #[cfg(feature = "storage")]
 mod spans;

@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
 
+use super::scale::counted_within;
 use crate::{
     Error, Result,
     json::{Object, ObjectExt, Value},
     request::RequestOverhead,
-    tokens::TokenCounter,
+    tokens::{Slope, TokenCounter},
     transcript::Api,
     window::Budget,
 };
@@ -80,12 +81,20 @@ impl Model {
         Budget::with_reserve(self.max_tokens, self.output)
     }
 
-    /// The budget of a context beside these tools.
-    pub(super) fn budget_beside(&self, tools: &[Value], counter: &dyn TokenCounter) -> Budget {
+    /// The budget of a context beside these tools, in tokens of `counter`; each is `slope` tokens of the
+    /// model.
+    pub(super) fn budget_beside(
+        &self,
+        tools: &[Value],
+        counter: &dyn TokenCounter,
+        slope: Slope,
+    ) -> Budget {
         let schema = ["response_format", "text", "output_config", "output_format"];
         let schema = schema.into_iter().find_map(|key| self.parameters.get(key));
         let tools = RequestOverhead::of(self.api, tools, schema, counter);
-        self.budget().taking(tools.total())
+        let room = counted_within(self.budget().room(), slope);
+        let most = room.saturating_add(self.output);
+        Budget::with_reserve(most, self.output).taking(tools.total())
     }
 
     /// # Errors

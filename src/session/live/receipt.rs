@@ -31,8 +31,11 @@ pub struct Receipt {
     pub turn: u64,
     /// Blake3 of the body, in hexadecimal digits.
     pub hash: String,
-    /// Its tokens with what the provider adds around messages, and its media.
+    /// Its tokens as they are counted here, with what the provider adds around messages, and its media.
     pub total: u64,
+    /// The tokens that the provider is expected to count: as it counted earlier requests to this model,
+    /// else as it is known to count. With what it adds to tools, and never more than the room.
+    pub expected: u64,
     /// Its images, sounds and documents, by the rule of the model.
     pub media: MediaCount,
     /// The tokens of its texts, by part.

@@ -67,6 +67,12 @@ pub(super) struct RequestStep {
     /// The tokens that were set aside for what a request has besides its texts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) aside: u64,
+    /// The tokens of its texts and tools, as they are counted here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) counted: u64,
+    /// The tokens of its media, by the provider's rules.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) media: u64,
     /// The engine that writes summaries.
     pub(super) engine: String,
     /// What it answered when it was asked, in order.
