@@ -1,11 +1,13 @@
 //! The answer of a provider as frames, as it came: a response, or the events of a stream.
 
+use std::{collections::HashSet, sync::Arc};
+
 use super::{Api, answer, body::Payload, chat, responses, sink::Sink, sse};
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
     json::Value,
-    veil::{Frame, ModelAnswer, Source},
+    veil::{FacetChange, Frame, ModelAnswer, PartContent, Source},
 };
 
 /// An answer of a model, read.
@@ -81,10 +83,30 @@ impl ReadReply {
                 "a response without one",
             ));
         }
+        part_calls(&mut frames);
         let agents = frames.iter_mut().find(|frame| frame.source == Source::Agent);
         let imported = agents.and_then(|frame| frame.imported.as_mut());
         imported.into_iter().for_each(|imported| imported.answer = Some(Box::new(said.clone())));
         Ok(Self { frames, answer: said, cut })
+    }
+}
+
+/// Gives calls whose id another call of the answer has an id of their own: a result is of one call.
+fn part_calls(frames: &mut [Frame]) {
+    let mut ids = HashSet::new();
+    for op in frames.iter_mut().flat_map(|frame| &mut frame.ops) {
+        let FacetChange::Add(facet) = &mut op.change else { continue };
+        let Some(PartContent::Call { id: Some(id), .. }) = facet.typed() else { continue };
+        if id.is_empty() || ids.insert(id.clone()) {
+            continue;
+        }
+        let mut numbered = (2_u64..).map(|number| Box::from(format!("{id}-{number}")));
+        let own = numbered.find(|own| ids.insert(Box::clone(own)));
+        if let Some(part) = &mut Arc::make_mut(facet).part
+            && let PartContent::Call { id, .. } = &mut part.content
+        {
+            *id = own;
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! What else a session remembers, and what it refuses.
 
+use std::collections::BTreeMap;
+
 use afterimage::{
     ErrorKind, json,
     observe::Policy,
     session::{Awaits, MemoryStore, Model, Session, Tool, bridge::checkpoint::DraftOptions},
     timeline::{Data, Event, TurnRecord},
+    transcript::Api,
 };
 
 const CALL: &str = r#"{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"get_map","input":{"zone":1}}],"stop_reason":"tool_use"}"#;
@@ -190,4 +193,93 @@ fn what_holds_now_waits_for_the_answer_and_goes_with_a_branch() {
     let next = session.request(&model()).unwrap();
     assert!(next.body.contains("11:41") && !next.body.contains("11:40"));
     assert!(request.receipt.total > 0);
+}
+
+#[test]
+fn results_of_calls_with_one_id_go_to_them_in_order() {
+    let calls = |call: &dyn Fn(u8) -> String| [1, 2, 3].map(call).join(",");
+    let chat = calls(&|n| {
+        format!(
+            r#"{{"id":"c","type":"function","function":{{"name":"t","arguments":"{{\"n\":{n}}}"}}}}"#
+        )
+    });
+    let messages =
+        calls(&|n| format!(r#"{{"type":"tool_use","id":"c","name":"t","input":{{"n":{n}}}}}"#));
+    let responses = calls(&|n| {
+        format!(
+            r#"{{"type":"function_call","id":"f{n}","call_id":"c","name":"t","arguments":"{{\"n\":{n}}}"}}"#
+        )
+    });
+    for (api, answer) in [
+        (
+            Api::Chat,
+            format!(
+                r#"{{"choices":[{{"index":0,"finish_reason":"tool_calls","message":{{"role":"assistant","content":null,"tool_calls":[{chat}]}}}}]}}"#
+            ),
+        ),
+        (
+            Api::Messages,
+            format!(r#"{{"type":"message","role":"assistant","content":[{messages}]}}"#),
+        ),
+        (Api::Responses, format!(r#"{{"output":[{responses}]}}"#)),
+    ] {
+        let store = MemoryStore::default();
+        let model = Model::new(api, "m", 8_000);
+        let mut session = Session::open(store.clone()).unwrap();
+        session.user("Go.").unwrap();
+        session.request(&model).unwrap();
+        let calls = session.answer(answer).unwrap().calls;
+        let mut session = Session::open(store).unwrap();
+        assert_eq!(session.awaits(), Awaits::Results(calls.clone()));
+        for call in &calls {
+            session.tool_result(&call.id, format!("result of {}", call.arguments)).unwrap();
+        }
+        let body = json::read(session.request(&model).unwrap().body.as_bytes()).unwrap();
+        // What a provider pairs by the ids.
+        let (mut asked, mut answered) = (BTreeMap::new(), BTreeMap::new());
+        pair(&body, &mut asked, &mut answered);
+        assert_eq!(asked.len(), 3, "{api:?}: {body}");
+        for (id, arguments) in asked {
+            assert_eq!(answered[&id], format!("result of {arguments}"), "{api:?}: {body}");
+        }
+    }
+}
+
+/// The arguments of each call in a body, and the text of each result, by their ids.
+fn pair(
+    value: &json::Value,
+    asked: &mut BTreeMap<String, String>,
+    answered: &mut BTreeMap<String, String>,
+) {
+    match value {
+        json::Value::Array(items) => items.iter().for_each(|item| pair(item, asked, answered)),
+        json::Value::Object(members) => {
+            let text = |key: &str| value.str_at(key).map(str::to_owned);
+            let arguments = value.get("function").unwrap_or(value);
+            let arguments = arguments.str_at("arguments").map(str::to_owned);
+            let input = || value.get("input").map(ToString::to_string);
+            let call = text("call_id").or_else(|| text("id"));
+            let said = value.get("content").or_else(|| value.get("output"));
+            let said = said.map(|said| match said.as_array().and_then(<[_]>::first) {
+                Some(block) => block.str_at("text").unwrap_or_default().to_owned(),
+                None => said.as_str().unwrap_or_default().to_owned(),
+            });
+            match (text("type").or_else(|| text("role")).as_deref(), call) {
+                (Some("function" | "function_call" | "tool_use"), Some(id)) => {
+                    asked.insert(id, arguments.or_else(input).unwrap());
+                }
+                (Some("function_call_output"), Some(id)) => {
+                    answered.insert(id, said.unwrap());
+                }
+                (Some("tool_result"), _) => {
+                    answered.insert(text("tool_use_id").unwrap(), said.unwrap());
+                }
+                (Some("tool"), _) => {
+                    answered.insert(text("tool_call_id").unwrap(), said.unwrap());
+                }
+                _ => members.iter().for_each(|(_, member)| pair(member, asked, answered)),
+            }
+        }
+        _ => {}
+    }
 }

@@ -26,7 +26,7 @@ type Found = BTreeMap<String, usize>;
 /// What a body says, in one way of writing: marks for caches are set anew, and a text that has one is a
 /// list; members have no order; a message of Responses need not say that it is one,
 /// and its instructions may stand apart.
-fn conversation(body: &str) -> Vec<(String, serde_json::Value)> {
+pub(super) fn conversation(body: &str) -> Vec<(String, serde_json::Value)> {
     fn plain(value: &mut serde_json::Value) {
         if let Some(members) = value.as_object_mut() {
             members.remove("cache_control");

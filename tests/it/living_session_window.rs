@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afterimage::{
     json::{self, Value},
-    session::{Awaits, MemoryStore, Model, Session, SessionOptions},
+    session::{Awaits, MemoryStore, Model, Receipt, Session, SessionOptions},
     tokens::{Chars4, TokenCounter, default_counter},
     transcript::Api,
 };
@@ -112,4 +112,49 @@ fn a_session_that_is_opened_again_has_learned_the_same() {
         let model = Model::new(api, "m", 6_000).output(1_000);
         assert_eq!(bodies(&model, &options, 90, u64::MAX), bodies(&model, &options, 90, 7));
     }
+}
+
+/// The last receipts of a session whose model says a text beside each of many calls.
+fn parallel(name: &str, rounds: u64) -> Vec<Receipt> {
+    let model = Model::anthropic(name, 100_000);
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.system(&"You are a harbour pilot. ".repeat(300)).unwrap();
+    session.user("Which harbours are open?").unwrap();
+    let mut receipts = Vec::new();
+    for round in 0..rounds {
+        let request = session.request(&model).unwrap();
+        assert!(request.body.matches("cache_control").count() <= 4);
+        receipts.push(request.receipt);
+        let call = |of: u64| {
+            format!(
+                r#"{{"type":"text","text":"Harbour {of}."}},{{"type":"tool_use","id":"c{round}-{of}","name":"tide","input":{{}}}}"#
+            )
+        };
+        let calls = (0..25).map(call).collect::<Vec<_>>().join(",");
+        let said = format!(r#"{{"type":"message","role":"assistant","content":[{calls}]}}"#);
+        for call in session.answer(said).unwrap().calls {
+            session.tool_result(&call.id, "High water at 06:10. It is open.").unwrap();
+        }
+    }
+    receipts
+}
+
+#[cfg(feature = "rules")]
+#[test]
+fn the_last_request_stays_within_the_reach_of_the_cache_after_many_calls() {
+    for pair in parallel("claude-sonnet-4-5", 4).windows(2) {
+        let [was, is] = pair else { panic!() };
+        let cache = is.cache.as_ref().unwrap();
+        assert_eq!((cache.unserved, cache.lost), (None, 0));
+        let cached = is.change.as_ref().unwrap().prefix.cached;
+        assert!(cached >= was.total - 8 && cached <= cache.read, "{cached} of {}", was.total);
+    }
+}
+
+#[cfg(feature = "rules")]
+#[test]
+fn a_receipt_expects_nothing_of_a_cache_below_the_least_that_its_model_keeps() {
+    let cached = |name| parallel(name, 2)[1].change.as_ref().unwrap().prefix.cached;
+    assert!(cached("claude-sonnet-4-5") > 1_024);
+    assert_eq!(cached("claude-opus-4-5"), 0);
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     compress::{CompressionJob, Engine, FailureLimit},
-    export::{Export, ExportOptions, PrefixRules},
+    export::{Breakpoints, Export, ExportOptions, PrefixRules},
     hud::{ProviderFraming, RenderRequest},
     id::Millis,
     json::Value,
@@ -79,7 +79,8 @@ impl Core {
         let request = sent.request();
         let counter = Arc::clone(self.hud.counter());
         let since = |before: &Request| compare(before, &request, &*counter, rules(model.api));
-        let (total, change) = match &before {
+        #[cfg_attr(not(feature = "rules"), expect(unused_mut, reason = "rules say less"))]
+        let (total, mut change) = match &before {
             Some(before) => {
                 let change = since(&before.request())?;
                 (change.prefix.tokens, Some(change))
@@ -88,6 +89,10 @@ impl Core {
         };
         #[cfg(feature = "rules")]
         let cache = self.forecast(before.as_ref(), &request, now)?;
+        #[cfg(feature = "rules")]
+        if let (Some(change), Ok(forecast)) = (&mut change, &cache) {
+            change.prefix.cached = change.prefix.cached.min(forecast.read);
+        }
         let blocks = self.window.as_ref().map_or(0, |window| window.transform().blocks().count());
         let receipt = Receipt {
             turn: self.turns + u64::from(!is_again),
@@ -191,10 +196,14 @@ impl Core {
         let framing = ProviderFraming::default();
         let mut aside = SetAside::new(framing, self.last.as_ref().map_or(0, |last| last.aside));
         let is_again = self.is_asked(model);
+        let last_end = self.last_end();
         let Self { history, media, waiting, .. } = self;
-        let options = ExportOptions::default();
         let measure = |history: &_, fitted: &FittedContext| {
             let export = Export::of(history, &fitted.context)?;
+            let blocks = fitted.context.messages().iter().filter(|message| message.is_block());
+            let blocks = blocks.filter_map(|message| Some(message.frames()?.1));
+            let breakpoints = Breakpoints::Stable(blocks.chain(last_end).collect());
+            let options = ExportOptions { breakpoints, ..ExportOptions::default() };
             let exported = match model.api {
                 Api::Chat => export.openai_chat(&options),
                 Api::Messages => export.anthropic(&options),

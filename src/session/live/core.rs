@@ -301,6 +301,20 @@ impl Core {
         Ok(self.said(now))
     }
 
+    /// The last frame of the request that the last answer is to.
+    pub(super) fn last_end(&self) -> Option<FrameSeq> {
+        let frames = self.history.frames();
+        let is_left = |at: &usize| {
+            let sequence = frames.get(*at).map(|frame| frame.sequence);
+            sequence.is_some_and(|of| self.outside.iter().any(|range| range.contains(&of)))
+        };
+        let is_agents = |at: &usize| frames.source(*at) == Some(Source::Agent);
+        let mut in_force = (0..frames.len()).rev().filter(|at| !is_left(at));
+        in_force.by_ref().find(is_agents)?;
+        let end = in_force.find(|at| !is_agents(at))?;
+        frames.get(end).map(|frame| frame.sequence)
+    }
+
     /// Whether the session went back behind the frame before this one.
     fn is_left(&self, end: FrameSeq) -> bool {
         let last = end.get().checked_sub(1).map(FrameSeq::new);

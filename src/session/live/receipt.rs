@@ -43,7 +43,7 @@ pub struct Receipt {
     /// The tokens that it may have: those of the model without those that are left for the answer.
     pub room: u64,
     /// What differs from the request before it, and the most that a cache can serve of it; `None` for
-    /// the first. `cache` knows the rules of its model.
+    /// the first. With the feature `rules` that is no more than `cache` expects.
     pub change: Option<RequestDiff>,
     /// What a cache will serve of it and take, and what that costs; an error where the rules of its
     /// model do not say it.
