@@ -13,6 +13,7 @@ use super::summaries::Summaries;
 use crate::{
     Error, ErrorKind, Result,
     compress::{CompressionJob, Engine},
+    json,
     tokens::TokenCounter,
     window::ContextWindow,
 };
@@ -117,36 +118,29 @@ impl Summaries for Beside {
 
 /// A window that is written down in a thread of its own: one that stands for many frames takes long.
 #[derive(Debug)]
-pub(super) struct WindowWriting {
-    turn: u64,
-    thread: JoinHandle<String>,
-}
-
-/// What a step keeps of a window.
-#[derive(Debug)]
-pub(super) struct WrittenWindow {
-    /// The request that it is as after.
-    pub(super) turn: u64,
-    /// Its JSON.
-    pub(super) json: String,
-}
+pub(super) struct WindowWriting(JoinHandle<Option<String>>);
 
 impl WindowWriting {
     /// Begins to write the window after the request with this number; `None` where there is no thread
     /// for it.
     pub(super) fn start(turn: u64, window: ContextWindow) -> Option<Self> {
-        let write = move || window.to_json().to_string();
+        let write = move || {
+            let state = window.to_json();
+            let member = format!(r#"{{"window":{{"turn":{turn},"state":{state}}}}}"#);
+            // A step that could not be read again is none.
+            json::read(member.as_bytes()).is_ok().then_some(member)
+        };
         let thread = thread::Builder::new().name("window".to_owned()).spawn(write).ok()?;
-        Some(Self { turn, thread })
+        Some(Self(thread))
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.thread.is_finished()
+        self.0.is_finished()
     }
 
-    /// Waits for it. `None` where writing failed: the next one is another try.
-    pub(super) fn written(self) -> Option<WrittenWindow> {
-        let Self { turn, thread } = self;
-        thread.join().ok().map(|json| WrittenWindow { turn, json })
+    /// Waits for it: an object with the member of a step that holds it. `None` where writing failed: the
+    /// next one is another try.
+    pub(super) fn written(self) -> Option<String> {
+        self.0.join().ok().flatten()
     }
 }

@@ -405,13 +405,11 @@ impl<S: Steps> Owner<S> {
         let Some(core) = &mut self.core else { return Ok(()) };
         let is_written = self.writing.as_ref().is_some_and(WindowWriting::is_done);
         let window = self.writing.take_if(|_| is_written).and_then(WindowWriting::written);
-        let bytes = step.to_bytes(window.as_ref())?;
-        // What could not be read again is not kept: values that are nested too deep.
-        Step::from_bytes(&bytes)?;
+        let bytes = step.to_bytes(window.as_deref())?;
         self.store.append(core.next_step(), &bytes, step.at).await?;
         core.stepped(bytes.len());
         if let Some(window) = window {
-            core.keeps_window(window.json.len());
+            core.keeps_window(window.len());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Model, beside::WrittenWindow};
+use super::Model;
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -124,14 +124,17 @@ impl Step {
         Self::from_bytes(bytes).ok()?.window
     }
 
-    /// The step with a window that was written down.
-    pub(super) fn to_bytes(&self, window: Option<&WrittenWindow>) -> Result<Vec<u8>> {
+    /// The step, with a window that was written down behind its members.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] where it could not be read again: values that are nested too deep.
+    pub(super) fn to_bytes(&self, window: Option<&str>) -> Result<Vec<u8>> {
         let mut bytes = json::to_value(self)?.to_string().into_bytes();
-        if let Some(WrittenWindow { turn, json }) = window {
+        Self::from_bytes(&bytes)?;
+        if let Some(window) = window {
             bytes.pop();
-            bytes.extend_from_slice(format!(r#","window":{{"turn":{turn},"state":"#).as_bytes());
-            bytes.extend_from_slice(json.as_bytes());
-            bytes.extend_from_slice(b"}}");
+            bytes.push(b',');
+            bytes.extend_from_slice(window.get(1..).unwrap_or_default().as_bytes());
         }
         Ok(bytes)
     }
