@@ -25,7 +25,7 @@ pub use live::JournalStore;
 pub use live::NatsSession;
 pub use live::{
     AnswerStream, Awaits, MemoryStore, Model, Receipt, Session, SessionAnswer, SessionOptions,
-    SessionRequest, SessionStore, Tool, ToolCall,
+    SessionRequest, SessionStore, StreamedText, Tool, ToolCall,
 };
 pub use request_sums::RequestSums;
 pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};

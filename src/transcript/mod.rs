@@ -87,6 +87,7 @@ mod sink;
 mod speaker_tests;
 mod sse;
 mod starts;
+mod stream_text;
 mod subagents;
 mod swe_agent;
 mod take;
@@ -121,6 +122,7 @@ pub use input::Transcript;
 pub use provenance::{Lack, Provenance};
 pub(crate) use reply::ReadReply;
 pub(crate) use sse::events as sse_events;
+pub(crate) use stream_text::said_in;
 pub use subagents::subagent_files;
 pub use tally::Tally;
 

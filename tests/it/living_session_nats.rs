@@ -8,9 +8,12 @@ use std::{
 
 use afterimage::{
     ErrorKind, Result,
+    id::FacetType,
     journal::{NatsJournal, NatsOptions, SessionName},
+    json::{Object, ObjectExt},
     session::{Awaits, Model, NatsSession, SessionOptions},
     transcript::Api,
+    veil::{Facet, FacetOp, FacetPart, Frame, Media, PartContent, PartSource, Source},
 };
 use afterimage_testkit::nats_server::{self, Server};
 
@@ -67,6 +70,70 @@ fn a_session_on_a_server_goes_on_in_another_process() {
         assert_eq!(session.answer(said("Yes.")).await.unwrap().text, "Yes.");
         assert_eq!(session.awaits(), Awaits::User);
         assert_eq!(open(&options).await.sent(1).await.unwrap(), first.body);
+    });
+}
+
+/// A frame of the user with an image of so many letters.
+fn image(letters: usize) -> Frame {
+    let mut source = Object::new();
+    source.put("type", "base64");
+    source.put("media_type", "image/png");
+    source.put("data", "iVBORw0KGgoA".repeat(letters / 12));
+    let mut block = Object::new();
+    block.put("type", "image");
+    block.put("source", source);
+    let media = Media { media_type: Some("image/png".into()), ..Media::default() };
+    let source = PartSource::of_block(block.into());
+    let mut facet = Facet::new(format!("plan-{letters}"), FacetType::IMAGE, "[image]");
+    let part = FacetPart::new(PartContent::Image(media));
+    facet.part = Some(Box::new(FacetPart { source, ..part }));
+    Frame::new(0, Source::User).with(FacetOp::add(facet))
+}
+
+#[test]
+fn a_step_that_no_message_holds_goes_to_the_object_store() {
+    on_a_server(|options| async move {
+        let model = Model::anthropic("m", 100_000);
+        let mut session = open(&options).await;
+        session.user("What is on this plan?").await.unwrap();
+        session.push(image(4_000_000)).await.unwrap();
+        let first = session.request(&model).await.unwrap();
+        assert!(first.body.len() > 4_000_000, "{}", first.body.len());
+        let answer = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"A harbour."}]}"#;
+        session.answer(answer).await.unwrap();
+        drop(session);
+
+        let mut session = open(&options).await;
+        assert_eq!((session.awaits(), session.turns()), (Awaits::User, 1));
+        assert!(session.sent(1).await.unwrap() == first.body);
+        // Who did not know of the step says it again, and it is there once.
+        let mut late = open(&options).await;
+        session.push(image(3_000_000)).await.unwrap();
+        assert_eq!(late.push(image(3_600_000)).await.unwrap_err().kind(), ErrorKind::Conflict);
+        let body = session.request(&model).await.unwrap().body;
+        late.catch_up().await.unwrap();
+        assert!(late.request(&model).await.unwrap().body == body);
+    });
+}
+
+#[test]
+fn an_answer_streams_in_from_a_server_s_session() {
+    on_a_server(|options| async move {
+        let mut session = open(&options).await;
+        session.user("Is it open?").await.unwrap();
+        session.request(&Model::chat("m", 8_000)).await.unwrap();
+        let event = |text: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\r\n\r\n"
+            )
+        };
+        let mut stream = session.answer_stream();
+        let shown: Vec<String> =
+            event("Jà.").as_bytes().chunks(1).map(|byte| stream.push(byte).text).collect();
+        assert_eq!(shown.concat(), "Jà.");
+        assert_eq!(stream.push(event(" Until") + &event(" five.")).text, " Until five.");
+        let answer = stream.cut("the connection was reset").await.unwrap();
+        assert_eq!((answer.text.as_str(), answer.cut.is_some()), ("Jà. Until five.", true));
     });
 }
 

@@ -25,5 +25,5 @@ pub use session::{Session, SessionOptions};
 #[cfg(feature = "storage")]
 pub use store::JournalStore;
 pub use store::{MemoryStore, SessionStore};
-pub use stream::AnswerStream;
+pub use stream::{AnswerStream, StreamedText};
 pub use tool::Tool;

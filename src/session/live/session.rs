@@ -100,7 +100,7 @@ pub struct Session(Owner<Box<dyn SessionStore>>);
 /// Each step goes behind the last one that this process knows. Where another process was faster, the
 /// method answers [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and the session has caught up:
 /// [`NatsSession::awaits`] says where it stands now. A step that is larger than the server's
-/// `max_payload` is refused with [`ErrorKind::Limit`](crate::ErrorKind::Limit).
+/// `max_payload`, as one with a large image, goes to its object store before the record of it.
 #[cfg(feature = "nats")]
 pub struct NatsSession(Owner<NatsSteps>);
 
@@ -175,12 +175,17 @@ impl NatsSession {
         Box::pin(Owner::open(NatsSteps::of(journal, name), options)).await.map(Self)
     }
 
-    /// Takes what came of the answer to the last request, whose stream broke off for this reason.
-    ///
-    /// # Errors
-    /// Those of [`NatsSession::answer`].
-    pub async fn cut_answer(&mut self, body: &str, reason: &str) -> Result<SessionAnswer> {
-        self.0.take_answer(body, Some(reason.to_owned())).await
+    /// Takes the answer to the last request as it streams in.
+    pub fn answer_stream(&mut self) -> AnswerStream<'_, Self> {
+        AnswerStream::new(self)
+    }
+
+    pub(super) async fn take_answer(
+        &mut self,
+        body: &str,
+        cut: Option<String>,
+    ) -> Result<SessionAnswer> {
+        Box::pin(self.0.take_answer(body, cut)).await
     }
 }
 

@@ -60,9 +60,16 @@ pub(super) use journal::NatsSteps;
 mod journal {
     use std::path::Path;
 
+    #[cfg(feature = "nats")]
+    use serde::{Deserialize, Serialize};
+
     use super::SessionStore;
     #[cfg(feature = "nats")]
-    use crate::journal::NatsJournal;
+    use crate::{
+        Error, ErrorKind,
+        journal::{ErrorKind as JournalErrorKind, NatsJournal},
+        json,
+    };
     use crate::{
         Result,
         id::Millis,
@@ -72,6 +79,9 @@ mod journal {
 
     /// What a step is called in a journal.
     const KIND: &str = "step";
+    /// And one whose bytes are an object beside the journal.
+    #[cfg(feature = "nats")]
+    const LARGE: &str = "large-step";
     /// The session of a directory that holds one.
     const ONLY: &str = "session";
 
@@ -102,9 +112,22 @@ mod journal {
     /// A step as an event, behind the one before it. Another step with the same number is another
     /// event.
     fn event(number: u64, step: &[u8]) -> Result<(Expected, NewEvent)> {
-        let hash = blake3::hash(step).to_hex();
-        let id = EventId::new(format!("{number}-{hash}"))?;
-        Ok((Expected::Last(number.saturating_sub(1)), NewEvent::new(id, KIND, step)?))
+        let event = NewEvent::new(id(number, step)?, KIND, step)?;
+        Ok((Expected::Last(number.saturating_sub(1)), event))
+    }
+
+    fn id(number: u64, step: &[u8]) -> Result<EventId> {
+        Ok(EventId::new(format!("{number}-{}", blake3::hash(step).to_hex()))?)
+    }
+
+    /// What an event says of a step that is larger than the server takes in one message.
+    #[cfg(feature = "nats")]
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct LargeStep {
+        object: String,
+        bytes: u64,
+        hash: String,
     }
 
     #[cfg(feature = "nats")]
@@ -119,19 +142,49 @@ mod journal {
         pub(in super::super) fn of(journal: NatsJournal, session: SessionName) -> Self {
             Self { journal, session }
         }
+
+        async fn large(&self, body: &[u8]) -> Result<Vec<u8>> {
+            let LargeStep { object, bytes, hash } = json::from_value(json::read(body)?)?;
+            let step = self.journal.bytes(&object, bytes).await?;
+            if blake3::hash(&step).to_hex().as_str() != hash {
+                let message = format!("the object {object:?} does not hold the step that it held");
+                return Err(Error::new(ErrorKind::Damaged, message));
+            }
+            Ok(step)
+        }
     }
 
     #[cfg(feature = "nats")]
     impl super::super::owner::Steps for NatsSteps {
         async fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
             let (expected, event) = event(number, step)?;
-            self.journal.append(&self.session, expected, event, now).await?;
-            Ok(())
+            match self.journal.append(&self.session, expected, event, now).await {
+                Err(error) if error.kind() == JournalErrorKind::Limit => {}
+                appended => return Ok(appended.map(drop)?),
+            }
+            // An event that is there has its bytes.
+            let object = self.journal.put_bytes(&self.session, step).await?;
+            let hash = blake3::hash(step).to_hex().to_string();
+            let large = LargeStep { object: object.clone(), bytes: step.len() as u64, hash };
+            let large = json::to_value(&large)?.to_string().into_bytes();
+            let event = NewEvent::new(id(number, step)?, LARGE, large)?;
+            let appended = self.journal.append(&self.session, expected, event, now).await;
+            if appended.as_ref().is_err_and(|error| error.kind() == JournalErrorKind::Conflict) {
+                self.journal.drop_bytes(&object).await;
+            }
+            Ok(appended.map(drop)?)
         }
 
         async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
             let events = self.journal.read(&self.session, first, most).await?;
-            Ok(events.into_iter().map(|event| event.body).collect())
+            let mut steps = Vec::with_capacity(events.len());
+            for event in events {
+                steps.push(match &*event.kind {
+                    LARGE => self.large(&event.body).await?,
+                    _ => event.body,
+                });
+            }
+            Ok(steps)
         }
 
         fn name(&self) -> Option<&str> {

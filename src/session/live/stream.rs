@@ -1,26 +1,59 @@
+#[cfg(feature = "nats")]
+use super::NatsSession;
 use super::{Session, SessionAnswer};
-use crate::Result;
+use crate::{Result, transcript::said_in};
 
 /// An answer that streams in: the bytes of its events, as they come.
 ///
 /// What came is an answer only once [`AnswerStream::end`], or [`AnswerStream::cut`], has returned. One
 /// that is let go before leaves its request waiting.
 #[derive(Debug)]
-pub struct AnswerStream<'s> {
-    session: &'s mut Session,
+pub struct AnswerStream<'s, S = Session> {
+    session: &'s mut S,
     bytes: Vec<u8>,
+    /// How many of them are of events that were read, and how many cannot be the end of another.
+    read: usize,
+    seen: usize,
 }
 
-impl<'s> AnswerStream<'s> {
-    pub(super) fn new(session: &'s mut Session) -> Self {
-        Self { session, bytes: Vec::new() }
+/// What a piece of a stream says, to be shown at once.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamedText {
+    /// The words of the answer.
+    pub text: String,
+    /// The reasoning before them, where the provider tells it.
+    pub reasoning: String,
+}
+
+impl<'s, S> AnswerStream<'s, S> {
+    pub(super) fn new(session: &'s mut S) -> Self {
+        Self { session, bytes: Vec::new(), read: 0, seen: 0 }
     }
 
-    /// Takes what came: of any length, cut anywhere.
-    pub fn push(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Takes what came: of any length, cut anywhere. Gives what the events say that are whole with it,
+    /// each word once. O(what came).
+    pub fn push(&mut self, bytes: impl AsRef<[u8]>) -> StreamedText {
         self.bytes.extend_from_slice(bytes.as_ref());
+        let new = self.bytes.get(self.seen..).unwrap_or_default();
+        // A blank line ends an event.
+        let ends = |line: &[u8]| memchr::memmem::rfind(new, line).map(|at| at + line.len());
+        let end = ends(b"\n\n").max(ends(b"\r\n\r\n")).map(|end| self.seen + end);
+        self.seen = self.bytes.len().saturating_sub(3).max(end.unwrap_or(self.seen));
+        let Some(end) = end else { return StreamedText::default() };
+        let whole = self.bytes.get(self.read..end).unwrap_or_default();
+        self.read = end;
+        let (text, reasoning) = said_in(&String::from_utf8_lossy(whole));
+        StreamedText { text, reasoning }
     }
 
+    /// What came, without a last character that is cut.
+    fn valid(bytes: &[u8]) -> &str {
+        bytes.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default()
+    }
+}
+
+impl AnswerStream<'_> {
     /// The stream has come to its end. Where its last event did not come, what came is an answer that
     /// is [cut](SessionAnswer::cut).
     ///
@@ -35,8 +68,25 @@ impl<'s> AnswerStream<'s> {
     /// # Errors
     /// Those of [`Session::answer`]: also where nothing came that could be kept.
     pub fn cut(self, reason: impl Into<String>) -> Result<SessionAnswer> {
-        // The last character may be cut too.
-        let text = self.bytes.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
-        self.session.take_answer(text, Some(reason.into()))
+        self.session.take_answer(Self::valid(&self.bytes), Some(reason.into()))
+    }
+}
+
+#[cfg(feature = "nats")]
+impl AnswerStream<'_, NatsSession> {
+    /// As [`AnswerStream::<Session>::end`].
+    ///
+    /// # Errors
+    /// Those of [`NatsSession::answer`].
+    pub async fn end(self) -> Result<SessionAnswer> {
+        self.session.answer(&self.bytes).await
+    }
+
+    /// As [`AnswerStream::<Session>::cut`].
+    ///
+    /// # Errors
+    /// Those of [`NatsSession::answer`]: also where nothing came that could be kept.
+    pub async fn cut(self, reason: impl Into<String>) -> Result<SessionAnswer> {
+        self.session.take_answer(Self::valid(&self.bytes), Some(reason.into())).await
     }
 }

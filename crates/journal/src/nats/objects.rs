@@ -7,6 +7,7 @@ use async_nats::jetstream::{
     stream::{LastRawMessageErrorKind, PurgeResponse},
 };
 use tokio::{io::AsyncReadExt, time::timeout};
+use tracing::Instrument;
 
 use super::{
     NatsJournal,
@@ -84,6 +85,46 @@ impl NatsJournal {
                 }
             }
         }
+    }
+
+    /// Keeps bytes that are too large for an event, in the object store, under a name that no others ever
+    /// have: an event that is appended then can name them. They stay until they are dropped. Costs a
+    /// request for each 128 KiB.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`], and [`ErrorKind::Denied`] where this user has not the rights.
+    pub async fn put_bytes(&self, session: &SessionName, bytes: &[u8]) -> Result<String> {
+        let (journal, session, bytes) = (self.clone(), session.clone(), bytes.to_vec());
+        // Once begun it comes to its end: the parts of an object that is half written stay for ever.
+        let work = async move {
+            let put = journal.put_object(&session, &bytes);
+            journal.allowed(&journal.needs_of_put(), put).await
+        };
+        let failed = |error| unavailable(format!("the bytes were not kept: {error}"));
+        tokio::spawn(work.in_current_span()).await.unwrap_or_else(|error| Err(failed(error)))
+    }
+
+    /// The bytes that [`NatsJournal::put_bytes`] kept under this name, so many.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`] where they are not there, or are others in number;
+    /// [`ErrorKind::Unavailable`].
+    pub async fn bytes(&self, name: &str, count: u64) -> Result<Vec<u8>> {
+        let pointer = Pointer { object: name.to_owned(), bytes: count, first_line: Vec::new() };
+        match self.allowed(&self.needs_of_snapshot(), self.object(&pointer)).await? {
+            StoredSnapshot::Bytes(bytes) if bytes.len() as u64 == count => Ok(bytes),
+            StoredSnapshot::Bytes(bytes) => {
+                let message = format!("expected an object of {count} bytes, found {}", bytes.len());
+                Err(Error::new(ErrorKind::Damaged, message))
+            }
+            StoredSnapshot::Unreadable(error) => Err(error),
+        }
+    }
+
+    /// Drops what [`NatsJournal::put_bytes`] kept, where no event names it. Where that fails it stays, and
+    /// a warning says so.
+    pub async fn drop_bytes(&self, name: &str) {
+        self.clear_away(&[name.to_owned()]).await;
     }
 
     /// Whether an object is there, by the leader of its stream: other replicas may lag behind.
