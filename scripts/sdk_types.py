@@ -3,7 +3,7 @@
     sdk_types.py FORM FILE…         each line of each file is a request
     sdk_types.py FORM --list LIST   the names of the files stand in LIST, each ended by a zero byte
 
-FORM is openai, responses or anthropic, as the program prints them. A request is accepted where
+FORM is openai, responses or anthropic, as the program prints them, or whole bodies with a model. A request is accepted where
 pydantic finds that it is of the SDK's type for the body of a call, with no member that the type
 does not have. The exit code is 1 where one is not, and standard output says which and why.
 """
@@ -114,13 +114,16 @@ def main():
         with open(name, encoding="utf-8") as file:
             requests = [json.loads(line) for line in file if line.strip()]
         for request in requests:
-            if form == "openai":
+            is_body = isinstance(request, dict) and "model" in request
+            if form == "openai" and is_body:
+                request["messages"] = without_relatives(request["messages"])
+            elif form == "openai":
                 request = without_relatives(request)
             checked += 1
             wrong = None
             for adapter in adapters:
                 try:
-                    adapter.validate_python(whole(request))
+                    adapter.validate_python(request if is_body else whole(request))
                     break
                 except pydantic.ValidationError as error:
                     wrong = wrong or error

@@ -767,13 +767,12 @@ fn a_session_that_was_read_asks_with_the_context_that_it_had() {
                 let body = session.request(&model).unwrap().body;
                 let value = json::read(body.as_bytes()).unwrap();
                 // A session marks the end of the last request too.
-                let (found, expected) = match api {
-                    Api::Messages => (conversation(&body), conversation(&expected.to_string())),
-                    _ => {
-                        let list = value.get(api.conversation_key()).unwrap().to_string();
-                        let of = |list: &str| conversation(&format!(r#"{{"input":{list}}}"#));
-                        (of(&list), of(&expected.to_string()))
-                    }
+                let (found, expected) = if api == Api::Messages {
+                    (conversation(&body), conversation(&expected.to_string()))
+                } else {
+                    let list = value.get(api.conversation_key()).unwrap().to_string();
+                    let of = |list: &str| conversation(&format!(r#"{{"input":{list}}}"#));
+                    (of(&list), of(&expected.to_string()))
                 };
                 assert_eq!(found, expected, "{} {api}", path.display());
                 let mut again = Session::open_with(store, options()).unwrap();

@@ -70,7 +70,7 @@ fn of_many_answers_the_last_are_known() {
             session.freshness("get_map", &arguments).unwrap().unwrap().is_fresh()
         };
         let known: Vec<u64> = (0..300).filter(|zone| knows(*zone)).collect();
-        assert_eq!(known, Vec::from_iter(44..300));
+        assert_eq!(known, (44..300).collect::<Vec<_>>());
     }
 }
 

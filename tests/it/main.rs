@@ -50,6 +50,7 @@ mod kept_strings;
 mod ladder;
 mod layering;
 mod living_session;
+mod living_session_bodies;
 #[cfg(feature = "storage")]
 mod living_session_faults;
 mod living_session_frames;

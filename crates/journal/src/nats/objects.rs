@@ -111,7 +111,8 @@ impl NatsJournal {
     /// [`ErrorKind::Unavailable`].
     pub async fn bytes(&self, name: &str, count: u64) -> Result<Vec<u8>> {
         let pointer = Pointer { object: name.to_owned(), bytes: count, first_line: Vec::new() };
-        match self.allowed(&self.needs_of_snapshot(), self.object(&pointer)).await? {
+        let needs = self.needs_of_snapshot();
+        match Box::pin(self.allowed(&needs, self.object(&pointer))).await? {
             StoredSnapshot::Bytes(bytes) if bytes.len() as u64 == count => Ok(bytes),
             StoredSnapshot::Bytes(bytes) => {
                 let message = format!("expected an object of {count} bytes, found {}", bytes.len());
