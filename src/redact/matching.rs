@@ -91,7 +91,10 @@ impl RedactionRules {
                     None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
                 };
                 let span = group.unwrap_or_else(|| whole.span());
-                Some((*number, rule, whole.range(), span.range()))
+                let is_whole = rule.is_token || rule.structure.is_some();
+                let span = span.range();
+                let span = if is_whole { span } else { before_parameter(rest, span) };
+                Some((*number, rule, whole.range(), span))
             });
             let mut first = None;
             let here = |of: &Range<usize>| begin + of.start..begin + of.end;
@@ -138,7 +141,12 @@ impl RedactionRules {
         let around = rest.get(whole.start - name..whole.end).unwrap_or_default();
         // What Helm writes down to see a change is none, nor a part of the name of a resource.
         let before = rest.get(..whole.start - name).unwrap_or_default();
-        let is_named = before.ends_with("checksum/") || !rule.is_token && is_in_arn(before);
+        // A type whose name says that it holds one: `type Secret = Uint8Array & …`.
+        let is_type = before.ends_with("type ")
+            && !is_quoted
+            && rest.get(..span.start).is_some_and(|before| before.ends_with("= "));
+        let is_named =
+            before.ends_with("checksum/") || !rule.is_token && (is_in_arn(before) || is_type);
         // What repeats the name of its user stands there in any case: `guest:guest`.
         let user = rest.get(whole.start..span.start).unwrap_or_default();
         let user = words(user).rfind(|word| !word.is_empty());
@@ -180,10 +188,11 @@ pub(super) fn is_free(found: &[Replacement], of: &Range<usize>) -> bool {
     found.get(next).is_none_or(|(range, _)| of.end <= range.start)
 }
 
-/// Whether the word that this ends within is a resource of AWS: `arn:aws:secretsmanager:…:secret:`.
+/// Whether the word that this ends within is a resource of AWS, or the type of one:
+/// `arn:aws:secretsmanager:…:secret:`, `AWS::SecretsManager::Secret`.
 pub(super) fn is_in_arn(before: &str) -> bool {
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,=(<".contains(c)).next();
-    word.is_some_and(|word| word.starts_with("arn:aws"))
+    word.is_some_and(|word| word.starts_with("arn:aws") || word.starts_with("AWS::"))
 }
 
 /// Whether a secret is a word in small letters that stands before any name of a password:
@@ -192,6 +201,23 @@ fn is_word_before(before: &str, secret: &str) -> bool {
     let before = before.to_ascii_lowercase();
     let user = before.split("pass").next().unwrap_or_default();
     secret.bytes().all(|byte| byte.is_ascii_lowercase()) && words(user).any(|word| word == secret)
+}
+
+/// A value without the parameters that follow it: `tides&lang=de`, `tides;Encrypt=True`. Of a value
+/// that has parameters itself, as cookies do, and of one in quotes nothing is left out.
+fn before_parameter(text: &str, of: Range<usize>) -> Range<usize> {
+    let value = text.get(of.clone()).unwrap_or_default();
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.len() > 1
+            && name.bytes().all(|byte| byte.is_ascii_alphabetic() || b"_-.".contains(&byte))
+    };
+    let end = value.find('=').and_then(|at| {
+        let (before, name) = value.get(..at)?.rsplit_once(['&', ';'])?;
+        (before.len() > 2 && is_name(name)).then_some(before.len())
+    });
+    let is_quoted = text.get(..of.start).is_some_and(is_in_quotes);
+    of.start..end.filter(|_| !is_quoted).map_or(of.end, |end| of.start + end)
 }
 
 fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {

@@ -90,6 +90,11 @@ impl Rule {
         let Some(name) = sign.strip_suffix(['=', ':']) else { return false };
         let name = name.trim_end_matches([':', '=', ' ']);
         let inside = name.trim_end_matches(is_around);
+        // What stood there before had a name as well.
+        let placeholder = inside.rfind('[').and_then(|at| inside.get(at..));
+        if inside.ends_with(']') && placeholder.is_some_and(|of| of.starts_with(MARK)) {
+            return true;
+        }
         let start = inside.trim_end_matches(is_of_name);
         let is_text = inside.len() < name.len() && !start.ends_with(is_around);
         let name = inside.get(start.len()..).unwrap_or_default();
@@ -124,10 +129,13 @@ fn lines_end(behind: &str) -> usize {
 /// behind the name of a user. `None` where it goes on at either end.
 fn secret_in(text: &str, at: usize, word: &str, told: usize) -> Option<Range<usize>> {
     let word = word.trim_end_matches(|c: char| !is_of_word(c));
+    let behind = text.get(at + word.len()..)?;
+    // The next parameter is none of it: `tides&lang=de`.
+    let value = word.rsplit_once('&').filter(|_| behind.starts_with('='));
+    let word = value.map_or(word, |(value, _)| value);
     let (mut start, end) = (at, at + word.len());
     let before = text.get(..at)?;
     let is_begun = before.ends_with(is_of_word) && !(at == told && before.ends_with(['/', '@']));
-    let behind = text.get(end..)?;
     // What a placeholder stands beside was longer before.
     if is_begun
         || before.ends_with(']')

@@ -825,6 +825,29 @@ fn redacting_again_changes_nothing_where_a_sign_is_written_out_before_a_key() {
     assert_settled(&format!(
         " @password:\u{1df25}\\/home/passwordsk-Aaaaa0AaAaAA00Aa0aA0\u{11350}{key}"
     ));
+    assert_settled(&format!("{key}:a@passwordsk-Aaaaa0AaAaAA00Aa0aA0\\password"));
+}
+
+#[test]
+fn what_is_said_in_words_goes_and_what_stands_for_a_value_stays() {
+    let words = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+    for (secret, text) in [
+        ("Moor7Lantern", "In ~/.pgpass: a.example:5433:tides:pilot:Moor7Lantern there"),
+        ("Moor7Lantern", "set the root password to Moor7Lantern! and restart"),
+        ("otter lantern", "the passphrase is \"otter lantern seven moss\""),
+        ("sausage", &format!("My seed phrase is {words}")),
+        ("sausage", &format!("seed phrase:\n1. {}", words.replace(' ', "\n2. "))),
+    ] {
+        assert_taken_out(secret, text);
+    }
+    for text in [
+        "tool [--from-literal=key1=value1]",
+        "password: cGFzc3dvcmQ=",
+        "{ token: 'tid=1;proxy-ep=proxy.local.example' }",
+        "password: \"must be at least eight characters\"",
+    ] {
+        assert_eq!(kept(text), text);
+    }
 }
 
 proptest! {
