@@ -10,8 +10,8 @@ use super::{
 use crate::text::{
     holds,
     words::convention::{
-        ALLS, BEING, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES, STAYS, TELLING, TOLD,
-        USES,
+        ALLS, ASKING, BEING, GATES, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES, STAYS,
+        TELLING, TOLD, USES,
     },
 };
 
@@ -19,7 +19,15 @@ use crate::text::{
 pub(super) fn is_convention(sentence: &str) -> bool {
     let lower = lower(sentence);
     let rest = without_openers(&lower);
-    chooses(rest) || forbids(rest) || obliges(rest)
+    chooses(rest) || forbids(rest) || obliges(rest) || asks_first(&lower)
+}
+
+/// `before deleting a file, ask me`
+fn asks_first(lower: &str) -> bool {
+    let parts = GATES.iter().find_map(|gate| behind(lower, gate)).and_then(|of| of.split_once(','));
+    parts.is_some_and(|(_, order)| {
+        ASKING.iter().any(|word| behind(order.trim(), word).is_some()) && words(order).len() < 5
+    })
 }
 
 /// `use tabs, not spaces`
@@ -45,7 +53,11 @@ fn forbids(rest: &str) -> bool {
     let is_told = all.first().is_some_and(|noun| TOLD.contains(noun));
     let mut others = all.iter().filter(|word| !LASTING.contains(*word)).take(4).skip(1);
     let tells = |word: &&str| TELLING.contains(word) || word.len() > 4 && word.ends_with("ed");
-    let is_lasting = what.starts_with([' ', '\'']) && holds(lasting, &LASTING);
+    // `No force pushes.`
+    let is_deed = all.last().is_some_and(|of| of.ends_with("es") || of.ends_with("ing"))
+        && all.len() < 4
+        && !all.iter().any(|word| TOLD.contains(word));
+    let is_lasting = what.starts_with([' ', '\'']) && (holds(lasting, &LASTING) || is_deed);
     is_lasting && !is_told && !others.any(tells)
 }
 
