@@ -17,9 +17,6 @@ use crate::{
     veil::{CallOutcome, History},
 };
 
-/// The newest frames stay as they are: the agent has not answered them yet.
-const NEWEST: usize = 2;
-
 /// In fewer tokens than these besides, the ends of a result would hardly say more than a line does.
 const LEAST_SPARE: u64 = 128;
 
@@ -30,16 +27,18 @@ const OUTCOME: std::ops::RangeInclusive<usize> = 80..=480;
 const LONGEST_SUBJECT: usize = 100;
 
 impl ContextWindow {
-    /// Masks results that say nothing new: those that stand once more in a later frame, and those
-    /// of a call that a later one repeats with success, or reads more of the same file. The oldest go
-    /// first, until `excess` tokens are saved. Says whether there were any.
+    /// Masks results before the newest `protected` frames that say nothing new: those that stand once
+    /// more in a later frame, and those of a call that a later one repeats with success, or reads more
+    /// of the same file. The oldest go first, until `excess` tokens are saved. Says whether there were
+    /// any.
     pub(super) fn mask_repeated(
         &mut self,
         history: &History,
         live: &[LiveResults],
         excess: u64,
+        protected: usize,
     ) -> bool {
-        let end = self.transform.steps().len().saturating_sub(NEWEST);
+        let end = self.transform.steps().len().saturating_sub(protected);
         let mut later = LaterResults::default();
         let mut masks = Vec::new();
         for results in live.iter().rev() {
@@ -70,7 +69,7 @@ impl ContextWindow {
         excess: u64,
         protected: usize,
     ) -> bool {
-        let end = self.transform.steps().len().saturating_sub(protected.max(NEWEST));
+        let end = self.transform.steps().len().saturating_sub(protected);
         let mut left = excess;
         let mut masks = Vec::new();
         let mut spare = 0;
@@ -120,7 +119,7 @@ impl ContextWindow {
         Change::longest(limit, |limit| Change::shorten_results(of.frame, &snapshot, limit, counter))
     }
 
-    fn enter_all(&mut self, changes: Vec<Change>) -> bool {
+    pub(super) fn enter_all(&mut self, changes: Vec<Change>) -> bool {
         let is_any = !changes.is_empty();
         changes.into_iter().for_each(|change| self.enter(change));
         is_any

@@ -67,6 +67,7 @@ mod recorded_edits;
 mod save;
 mod shrink;
 mod standing;
+mod unseen;
 mod without_text;
 
 pub use breakdown::Breakdown;

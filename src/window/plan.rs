@@ -73,10 +73,14 @@ impl ContextWindow {
         if self.shorten_words(history, excess) {
             return Ok(true);
         }
-        let mut protected = self.protected_frames();
-        // The cheapest loss first.
         let live = self.live_results(history, context);
-        if self.mask_repeated(history, &live, excess)
+        // What the model waits for stays: what is older goes for its sake.
+        let unseen = self.unseen(history, &live);
+        let steps = self.transform.steps().len();
+        let least = unseen.first().map_or(0, |first| steps - first.at).max(LEAST_PROTECTED);
+        let mut protected = self.protected_frames().max(least);
+        // The cheapest loss first.
+        if self.mask_repeated(history, &live, excess, least)
             || self.mask_old(history, &live, excess, protected)
         {
             return Ok(true);
@@ -86,22 +90,27 @@ impl ContextWindow {
         }
         // Before blocks say less for its sake, what takes most of the room does.
         let free = self.free(request, context);
-        let is_over = total > self.budget.room();
-        if is_over && self.shorten(history, context, free / 2, free / 2) {
+        let over = total.saturating_sub(self.budget.room());
+        if over > 0
+            && (self.shorten(history, context, free / 2, free / 2)
+                || self.shorten_together(history, unseen, over, free / 2))
+        {
             return Ok(true);
         }
         if self.transform.plan_saving(history, excess, protected)? > 0 {
             return Ok(true);
         }
-        if !is_over {
+        if over == 0 {
             return Ok(false);
         }
-        if self.shorten(history, context, free / 2, free / 4) {
+        if self.shorten(history, context, free / 2, free / 4)
+            || self.shorten_together(history, unseen, over, free / 4)
+        {
             return Ok(true);
         }
         while protected > 0 {
             protected /= 2;
-            if self.mask_old(history, &live, excess, protected) {
+            if self.mask_old(history, &live, excess, protected.max(least)) {
                 return Ok(true);
             }
             if self.transform.plan_saving(history, excess, protected)? > 0 {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What is left of a frame that is shortened, in tokens, at least.
-const LEAST_TOKENS: u64 = 64;
+pub(super) const LEAST_TOKENS: u64 = 64;
 
 impl ContextWindow {
     /// Shortens the results that are larger than the budget takes, of frames that are new. What came

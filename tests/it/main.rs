@@ -105,4 +105,5 @@ mod window;
 mod window_reads;
 mod window_room;
 mod window_text_logs;
+mod window_unseen;
 mod working_summary;
