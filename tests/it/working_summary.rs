@@ -157,7 +157,7 @@ fn work_that_ends_in_an_error_is_the_error_of_the_call_that_began_it() {
     let line = "- exec(lock test --all) → failed: error: lock 3 leaks";
     assert_eq!(section(&text, "Done, newest first:"), [line]);
     assert!(
-        text.contains("Last error:\n exec(lock test --all):\n > water\n > error: lock 3 leaks"),
+        text.contains("Last error:\n exec(lock test --all):\n water\n error: lock 3 leaks"),
         "{text}"
     );
 }
@@ -428,7 +428,7 @@ fn what_was_done_since_is_no_last_error() {
     let text = summary(&fails.into_iter().chain(edit).collect::<Vec<_>>(), 300);
     assert!(
         text.contains(
-            "Last error:\n shut(lock: 3) (before the last change):\n > Error: lock 3 leaks"
+            "Last error:\n shut(lock: 3) (before the last change):\n Error: lock 3 leaks"
         ),
         "{text}"
     );

@@ -8,10 +8,7 @@ use super::{
 };
 use crate::{
     steps::{Demand, Item, Status, forbids, single_line, telling_line, unwrapped},
-    text::{
-        quote::{LEFT_OUT, quoted},
-        shortened,
-    },
+    text::{quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
 
@@ -231,9 +228,8 @@ impl Ledger {
             // What is over is told in a line.
             let section = if is_open { Section::LastError } else { Section::Solved };
             let text = if is_open {
-                // No line that is set in looks like a head.
-                let said = quoted(&error(last, room / 12, counter)).replace('\n', "\n>");
-                format!("{}:\n>{said}", call((room / 4).clamp(16, 160)))
+                let said = error(last, room / 12, counter);
+                format!("{}:\n{said}", call((room / 4).clamp(16, 160)))
             } else {
                 format!("{}: {telling}", call((room / 4).clamp(16, 80)))
             };
