@@ -203,8 +203,8 @@ fn is_word_before(before: &str, secret: &str) -> bool {
     secret.bytes().all(|byte| byte.is_ascii_lowercase()) && words(user).any(|word| word == secret)
 }
 
-/// A value without the parameters that follow it: `tides&lang=de`, `tides;Encrypt=True`. Of a value
-/// that has parameters itself, as cookies do, and of one in quotes nothing is left out.
+/// A value without the parameters that follow it: `?password=tides&lang=de`. A value that is no
+/// parameter itself keeps all: `&x=` may be a part of a password.
 fn before_parameter(text: &str, of: Range<usize>) -> Range<usize> {
     let value = text.get(of.clone()).unwrap_or_default();
     let is_name = |name: &str| {
@@ -216,8 +216,12 @@ fn before_parameter(text: &str, of: Range<usize>) -> Range<usize> {
         let (before, name) = value.get(..at)?.rsplit_once(['&', ';'])?;
         (before.len() > 2 && is_name(name)).then_some(before.len())
     });
-    let is_quoted = text.get(..of.start).is_some_and(is_in_quotes);
-    of.start..end.filter(|_| !is_quoted).map_or(of.end, |end| of.start + end)
+    // Only a parameter has others behind it: `?password=`, `Server=a;Password=`.
+    let named = text.get(..of.start).and_then(|before| before.strip_suffix('='));
+    let is_parameter = named.is_some_and(|named| {
+        named.trim_end_matches(is_of_name).trim_end_matches(' ').ends_with(['?', '&', ';'])
+    });
+    of.start..end.filter(|_| is_parameter).map_or(of.end, |end| of.start + end)
 }
 
 fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {

@@ -117,7 +117,8 @@ fn stop_of(api: Api, response: &Value) -> Option<&str> {
         Api::Messages => None,
         Api::Responses => {
             let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));
-            reason.or_else(|| response.str_at("status"))
+            let is_over = |status: &&str| !matches!(*status, "in_progress" | "queued");
+            reason.or_else(|| response.str_at("status").filter(is_over))
         }
     }
 }

@@ -10,9 +10,12 @@ impl ContextWindow {
         history: &History,
         live: &'l [LiveResults],
     ) -> &'l [LiveResults] {
-        let (frames, end) = (history.frames(), self.transform.steps().len());
-        let first = live.first().map_or(end, |first| first.at);
-        let last = (first..end).rev().find(|at| frames.source(*at) == Some(Source::Agent));
+        let (frames, steps) = (history.frames(), self.transform.steps());
+        let first = live.first().map_or(steps.len(), |first| first.at);
+        // What was answered on a branch that the session left, nobody has read.
+        let is_left = |at: &usize| matches!(steps.get(*at), Some(step) if step.is_outside());
+        let is_agents = |at: &usize| frames.source(*at) == Some(Source::Agent);
+        let last = (first..steps.len()).rev().find(|at| is_agents(at) && !is_left(at));
         let seen = live.partition_point(|of| last.is_some_and(|last| of.at <= last));
         live.get(seen..).unwrap_or_default()
     }

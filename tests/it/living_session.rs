@@ -683,24 +683,43 @@ fn the_example_sends_the_same_wherever_it_was_killed() {
         (1..=turns).map(|turn| session.sent(turn).unwrap()).collect::<Vec<_>>()
     };
     for provider in ["anthropic", "openai", "responses"] {
-        let [whole, killed] =
-            ["whole", "killed"].map(|name| scratch.path().join(provider).join(name));
+        let whole = scratch.path().join(provider).join("whole");
         assert!(run(&whole, provider).wait().unwrap().success());
         let expected = bodies(&whole);
         assert!(expected.len() == 80 && expected.iter().any(|body| body.contains("[Summary;")));
-        let mut dead = 0;
-        for round in 0..kills.unwrap_or(30_u64) / 3 {
-            let mut child = run(&killed, provider);
-            std::thread::sleep(Duration::from_micros(7_919 * (round % 97) % 400_000));
-            child.kill().unwrap();
-            dead += u64::from(!child.wait().unwrap().success());
+        // A session that came to its end in spite of the kills is compared, and another one begun.
+        let (kills, mut dead, mut round) = (kills.unwrap_or(30_u64).div_ceil(3), 0, 0);
+        for session in 0.. {
+            let killed = scratch.path().join(provider).join(format!("killed-{session}"));
+            let is_whole = loop {
+                let mut child = run(&killed, provider);
+                if dead == kills {
+                    break child.wait().unwrap().success();
+                }
+                std::thread::sleep(Duration::from_micros(7_919 * (round % 97) % 400_000));
+                round += 1;
+                child.kill().unwrap();
+                if child.wait().unwrap().success() {
+                    break true;
+                }
+                dead += 1;
+            };
+            assert!(is_whole, "{provider}: after {dead} kills");
+            let found = bodies(&killed);
+            for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                assert_eq!(
+                    found,
+                    expected,
+                    "{provider}: request {}, {dead} times killed",
+                    turn + 1
+                );
+            }
+            assert_eq!(found.len(), expected.len(), "{provider}: {dead} times killed");
+            if dead == kills {
+                break;
+            }
         }
-        assert!(run(&killed, provider).wait().unwrap().success());
-        let found = bodies(&killed);
-        for (turn, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert_eq!(found, expected, "{provider}: request {}, {dead} times killed", turn + 1);
-        }
-        assert_eq!(found.len(), expected.len(), "{provider}: {dead} times killed");
+        eprintln!("{provider}: {dead} times killed in {round} runs");
     }
 }
 

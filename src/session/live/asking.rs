@@ -48,7 +48,6 @@ impl Core {
         summaries: &dyn Summaries,
         now: Millis,
     ) -> Result<(SessionRequest, Option<Step>)> {
-        model.expect_own()?;
         if !self.waits_for_answer(model) {
             self.say_what_waited(now)?;
         }

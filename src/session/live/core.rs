@@ -80,6 +80,8 @@ pub(super) struct Core {
     /// The frames that the session went back behind.
     outside: Vec<RangeInclusive<FrameSeq>>,
     pub(super) tools: Vec<Value>,
+    /// Those of the last request.
+    asked_tools: Vec<Value>,
     pub(super) media: BTreeMap<FrameSeq, Vec<MediaItem>>,
     /// The steps so far.
     steps: u64,
@@ -144,6 +146,7 @@ impl Core {
             memory: Memory::default(),
             outside: Vec::new(),
             tools: Vec::new(),
+            asked_tools: Vec::new(),
             media: BTreeMap::new(),
             steps: 0,
             turns: 0,
@@ -260,6 +263,7 @@ impl Core {
 
     /// A request was made.
     pub(super) fn asks(&mut self, request: LastRequest) {
+        self.asked_tools.clone_from(&self.tools);
         self.last = Some(request);
         self.turns += 1;
         self.is_asking = true;
@@ -267,9 +271,11 @@ impl Core {
         self.ends.push((end, self.memory.turns()));
     }
 
-    /// Whether the last request was to this model, waits for its answer, and nothing was said since.
+    /// Whether the last request was to this model with these tools, waits for its answer, and nothing was
+    /// said since.
     pub(super) fn is_asked(&self, model: &Model) -> bool {
         self.is_asking
+            && self.asked_tools == self.tools
             && self.ends.last().map(|(end, _)| *end) == self.history.next_sequence()
             && self.last.as_ref().is_some_and(|last| last.model == *model)
     }
@@ -572,6 +578,12 @@ impl Core {
             }
         }
         draft.checkpoint(options, &**self.hud.counter())
+    }
+
+    /// Whether what waits for the answer says something of the facet with this id.
+    pub(super) fn changes_later(&self, id: &str) -> bool {
+        let mut ops = self.later.iter().flat_map(|frame| &frame.ops);
+        ops.any(|op| op.facet_id().as_str() == id)
     }
 
     /// The text of the ambient facet with this id.

@@ -67,8 +67,15 @@ impl Memory {
             };
             let answered = answered.with_arguments(&call.arguments);
             match observations.intercept(&answered, Moment::at(now)) {
-                // An answer of somebody else's world is not kept.
-                Err(error) if error.kind() == observe::ErrorKind::Conflict => {}
+                // An answer of somebody else's world is not kept, nor one whose account has no name that
+                // can be. The model reads it all the same.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        observe::ErrorKind::Conflict
+                            | observe::ErrorKind::Shape
+                            | observe::ErrorKind::Limit
+                    ) => {}
                 kept => {
                     let kept = kept?;
                     if let Some(stored) = kept.account.zip(kept.stored) {
@@ -85,7 +92,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What shows what is known, where that is not what `shown` says; `None` where nothing is known.
+    /// The op that shows what is known, where `shown` says something else.
     pub(super) fn summary(&self, shown: Option<&Facet>, now: Millis) -> Result<Option<FacetOp>> {
         let Some(observations) = &self.observations else { return Ok(None) };
         let now = Moment::at(now);
@@ -94,9 +101,12 @@ impl Memory {
         } else {
             observations.summary(AGENT, now, SUMMARY)?
         };
+        if summary.sections().is_empty() {
+            // What was shown is no longer known.
+            return Ok(shown.map(|shown| FacetOp::remove(shown.id.clone())));
+        }
         let is_new = shown.is_none_or(|shown| shown.content != summary.text());
-        let says = is_new && !summary.sections().is_empty();
-        Ok(says.then(|| summary_op(&summary)))
+        Ok(is_new.then(|| summary_op(&summary)))
     }
 
     /// Whether a call can be spared; `None` where nothing is observed.

@@ -94,6 +94,8 @@ impl<S: Steps> Owner<S> {
                 Err(Error::new(ErrorKind::Conflict, message))
             }
             None => {
+                // What was said before has a step of its own: this one may be another's.
+                self.save().await?;
                 let said =
                     self.say(Source::System, Facet::new(SYSTEM, FacetType::SYSTEM, text)).await;
                 // Another process may have said the same first.
@@ -107,21 +109,17 @@ impl<S: Steps> Owner<S> {
     }
 
     pub(super) async fn tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
-        let (tools, now) = (Tool::all_into_values(tools)?, clock());
-        let Some(step) = self.core().await?.set_tools(tools.clone(), now) else { return Ok(()) };
-        match self.keep(step).await {
-            // Another process may have said the same first.
-            Err(error) if error.kind() == ErrorKind::Conflict => {
-                match self.core().await?.set_tools(tools, now) {
-                    Some(_) => {
-                        self.read_again().await;
-                        Err(error)
-                    }
-                    None => Ok(()),
-                }
-            }
-            kept => kept,
+        let tools = Tool::all_into_values(tools)?;
+        if self.core().await?.tools == tools {
+            return Ok(());
         }
+        // What was said before has a step of its own: this one may be another's.
+        self.save().await?;
+        let step = self.core().await?.set_tools(tools.clone(), clock());
+        let kept = self.keep_some(step).await;
+        let is_late = kept.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict);
+        // Another process may have said the same first.
+        if is_late && self.core().await?.tools == tools { Ok(()) } else { kept }
     }
 
     pub(super) async fn user(&mut self, text: impl Into<String>) -> Result<()> {
@@ -163,7 +161,7 @@ impl<S: Steps> Owner<S> {
                 let message = format!("{name:?} names what was said, not what holds now");
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
-            Some(known) if known.content == content => return Ok(()),
+            Some(known) if known.content == content && !core.changes_later(name) => return Ok(()),
             Some(_) => {
                 let mut change = Object::new();
                 change.put("content", content);
@@ -282,11 +280,18 @@ impl<S: Steps> Owner<S> {
         let Self { core, store, .. } = self;
         let Some(core) = core else { return Ok(0) };
         let first = core.next_step();
-        read_steps(store, first, |step, bytes| core.take(step, bytes).map(|()| true)).await?;
-        Ok(core.next_step() - first)
+        let taken =
+            read_steps(store, first, |step, bytes| core.take(step, bytes).map(|()| true)).await;
+        let count = core.next_step() - first;
+        if taken.is_err() {
+            self.core = None;
+        }
+        taken.map(|()| count)
     }
 
     pub(super) async fn request(&mut self, model: &Model) -> Result<SessionRequest> {
+        // A request that fails is read again, which costs what was said and not saved.
+        model.expect_own()?;
         let beside = Arc::clone(&self.beside);
         let request = match self.core().await?.request(model, &*beside, clock()) {
             Ok((request, None)) => request,
@@ -330,8 +335,18 @@ impl<S: Steps> Owner<S> {
     }
 
     async fn keep_answer(&mut self, body: &str, cut: Option<String>) -> Result<SessionAnswer> {
-        let (answer, step) = self.core().await?.answer(body, cut, clock())?;
-        self.keep(step).await.map(|()| answer)
+        let core = self.core().await?;
+        let frames = core.history().frames().len();
+        match core.answer(body, cut, clock()) {
+            Ok((answer, step)) => self.keep(step).await.map(|()| answer),
+            Err(error) => {
+                // What is half taken is let go.
+                if core.history().frames().len() > frames {
+                    self.read_again().await;
+                }
+                Err(error)
+            }
+        }
     }
 
     pub(super) async fn sent(&mut self, turn: u64) -> Result<String> {
@@ -404,12 +419,15 @@ impl<S: Steps> Owner<S> {
     async fn append(&mut self, step: &Step) -> Result<()> {
         let Some(core) = &mut self.core else { return Ok(()) };
         let is_written = self.writing.as_ref().is_some_and(WindowWriting::is_done);
-        let window = self.writing.take_if(|_| is_written).and_then(WindowWriting::written);
+        let writing = self.writing.take_if(|_| is_written);
+        let is_tried = writing.is_some();
+        let window = writing.and_then(WindowWriting::written);
         let bytes = step.to_bytes(window.as_deref())?;
         self.store.append(core.next_step(), &bytes, step.at).await?;
         core.stepped(bytes.len());
-        if let Some(window) = window {
-            core.keeps_window(window.len());
+        if is_tried {
+            // Where it could not be written, the next try waits as long.
+            core.keeps_window(window.map_or(0, |window| window.len()));
         }
         Ok(())
     }

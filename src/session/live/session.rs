@@ -415,8 +415,8 @@ faces! {
         /// The state of the agent's world with its history, where it began.
         fn world() -> Option<&Timeline>;
 
-        /// What stands for frames that no longer fit; `None` before the first request. Its
-        /// [receipt](ContextWindow::receipt) says what a context no longer says.
+        /// What stands for frames that no longer fit; `None` before the first request since the session was
+        /// opened. Its [receipt](ContextWindow::receipt) says what a context no longer says.
         fn window() -> Option<&ContextWindow>;
     }
 }

@@ -130,6 +130,10 @@ mod journal {
         hash: String,
     }
 
+    /// How many bytes of steps are read at once, but for the last.
+    #[cfg(feature = "nats")]
+    const PAGE_BYTES: usize = 32 << 20;
+
     #[cfg(feature = "nats")]
     /// Steps as the events of a journal on a server.
     pub(in super::super) struct NatsSteps {
@@ -178,11 +182,18 @@ mod journal {
         async fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
             let events = self.journal.read(&self.session, first, most).await?;
             let mut steps = Vec::with_capacity(events.len());
+            let mut bytes = 0;
             for event in events {
-                steps.push(match &*event.kind {
+                let step = match &*event.kind {
                     LARGE => self.large(&event.body).await?,
                     _ => event.body,
-                });
+                };
+                bytes += step.len();
+                steps.push(step);
+                // The rest comes with the next page.
+                if bytes >= PAGE_BYTES {
+                    break;
+                }
             }
             Ok(steps)
         }

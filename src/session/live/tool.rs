@@ -51,7 +51,8 @@ impl Tool {
                 if tool.as_object().is_none() {
                     return expected("the definition of a tool", &tool);
                 }
-                let name = tool.str_at("name").or_else(|| tool.get("function")?.str_at("name"));
+                let function = tool.get("function").unwrap_or(&tool);
+                let name = function.str_at("name");
                 if let Some(name) = name
                     && !((1..=NAME).contains(&name.len()) && name.chars().all(is_plain))
                 {
@@ -60,7 +61,9 @@ impl Tool {
                 if name.is_some_and(|name| !names.insert(name.to_owned())) {
                     return expected("tools with names of their own", &name.into());
                 }
-                match tool.get("parameters").filter(|schema| schema.as_object().is_none()) {
+                let mut schemas = ["parameters", "input_schema"].into_iter();
+                let schema = schemas.find_map(|key| function.get(key));
+                match schema.filter(|schema| schema.as_object().is_none()) {
                     Some(schema) => expected("a JSON schema, which is an object", schema),
                     None => Ok(tool),
                 }
