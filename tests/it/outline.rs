@@ -308,7 +308,7 @@ fn hostile() -> Vec<(&'static str, Vec<Passage>)> {
 fn no_outline_is_over_its_limit_whatever_the_text() {
     let exact = default_counter();
     for (name, passages) in hostile() {
-        for limit in [0, 1, 2, 3, 7, 20, 99, 151, 700, 5_000] {
+        for limit in [0, 2, 7, 20, 151, 5_000] {
             let job = CompressionJob::new(passages.clone(), limit);
             let counters: [&dyn TokenCounter; 2] = [&Chars4, &exact];
             for counter in counters {
@@ -332,7 +332,7 @@ fn an_outline_is_the_same_each_time() {
     for (name, passages) in hostile() {
         let job = CompressionJob::new(passages, 300);
         let texts: HashSet<String> =
-            (0..3).map(|_| OutlineEngine.summarize(&job, &Chars4).unwrap()).collect();
+            (0..2).map(|_| OutlineEngine.summarize(&job, &Chars4).unwrap()).collect();
         assert_eq!(texts.len(), 1, "{name}");
     }
 }
