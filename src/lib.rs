@@ -57,7 +57,7 @@
 //! | [`otlp`] | recordings as spans of OpenTelemetry | [`otlp::OtlpWriter`] |
 //! | [`bill`] | usage as it was reported, added up, and its price | [`bill::UsageSums`] |
 //! | `guard` | what a provider's cache will serve of a request, said before it is sent | `guard::Guard` |
-//! | [`session`] | what joins the others: observations in contexts, states that replay from journals, checkpoints from frames | [`session::bridge`] |
+//! | [`session`] | an agent's memory: what was said, the requests that fit, the answers; and what joins the others | [`session::Session`] |
 //! | [`id`], [`text`], [`error`] | ids, positions, the error | [`Error`] |
 //!
 //! These modules are crates of their own, which also stand alone. Each that can fail has an `Error`
@@ -83,14 +83,15 @@
 //! `log`: the caller passes `now` and hands input in. With the feature `command`,
 //! `compress::CommandEngine` runs a program, with a clock and threads to stop it, and with
 //! `sqlite` `observe::SqliteStore` uses a database file. With `nats`, `journal::NatsJournal`
-//! speaks to a server. With `wire`, `record::wire::Wire` listens on loopback.
+//! speaks to a server. With `wire`, `record::wire::Wire` listens on loopback. A [`session::Session`]
+//! stamps its steps by the system's clock, and writes what takes long in threads.
 //!
 //! # Features
 //!
 //! * `bpe` (default): exact counts for `o200k_base` and `cl100k_base`, for 11 MB more in the program.
 //! * `templates`: a template for each facet type.
-//! * `storage`: archives, session directories of timelines, and journals, on disk.
-//! * `nats`: journals on NATS `JetStream`; turns `storage` on.
+//! * `storage`: agents' sessions, archives, timelines and journals in directories.
+//! * `nats`: journals and agents' sessions on NATS `JetStream`; turns `storage` on.
 //! * `sqlite`: observations in a database file.
 //! * `record`: recordings of the wire, written and read, and those of other programs.
 //! * `wire`: the listener that makes them; turns `record` on.

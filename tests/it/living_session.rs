@@ -740,7 +740,11 @@ fn a_receipt_says_what_a_cache_will_serve_and_what_that_costs() {
     let yes = format!(r#"{{"content":[{{"type":"text","text":"Yes."}}],"usage":{usage}}}"#);
     session.answer(yes).unwrap();
     session.user("Until when?").unwrap();
-    let second = session.request(&model).unwrap().receipt.cache.unwrap();
+    let second = session.request(&model).unwrap().receipt;
+    let owners: Vec<&str> = second.owners.keys().map(String::as_str).collect();
+    assert_eq!(owners, ["event", "speech", "system"]);
+    assert_eq!(second.owners.values().sum::<u64>(), second.tokens.system + second.tokens.messages);
+    let second = second.cache.unwrap();
     assert!(second.read >= first.write - 10 && second.write < 100, "{second:?}");
     let other = Model::anthropic("nobody-knows-this", 200_000);
     assert!(session.request(&other).unwrap().receipt.cache.is_err());

@@ -43,6 +43,30 @@ async fn open(options: &NatsOptions) -> NatsSession {
     NatsSession::open(journal, name, SessionOptions::default()).await.unwrap()
 }
 
+#[test]
+fn a_branch_on_a_server_begins_where_a_request_was_made() {
+    on_a_server(|options| async move {
+        let model = Model::chat("m", 8_000);
+        let mut session = open_as(&options, "trunk").await.unwrap();
+        session.user("Is it open?").await.unwrap();
+        let first = session.request(&model).await.unwrap().body;
+        session.answer(said("Until six.")).await.unwrap();
+        let journal = NatsJournal::connect(options.clone()).await.unwrap();
+        let name = SessionName::new("branch").unwrap();
+        let mut branch = session.branch(1, journal, name).await.unwrap();
+        assert_eq!((session.turns(), branch.turns()), (1, 0));
+        assert_eq!(branch.request(&model).await.unwrap().body, first);
+        let again = session
+            .branch(
+                1,
+                NatsJournal::connect(options.clone()).await.unwrap(),
+                SessionName::new("branch").unwrap(),
+            )
+            .await;
+        assert_eq!(again.unwrap_err().kind(), ErrorKind::Conflict);
+    });
+}
+
 fn said(text: &str) -> String {
     format!(
         r#"{{"choices":[{{"message":{{"role":"assistant","content":"{text}"}}}}],"usage":{{"prompt_tokens":7,"completion_tokens":2}}}}"#

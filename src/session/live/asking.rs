@@ -6,6 +6,7 @@ use super::{
     super::fitting::{FAILURES, Measured, SetAside, answer_job, fit_whole, media_in, next_job},
     Model, Receipt, SessionRequest,
     core::{Core, LastRequest, SentBody},
+    receipt::owners_in,
     scale::counted_by,
     step::{BodyChange, RequestStep, Step, hash_of},
     summaries::{Kept, Remembered, Summaries},
@@ -100,6 +101,7 @@ impl Core {
             expected,
             media: fitted.sent.media,
             tokens: request.tokens(&*counter),
+            owners: owners_in(&fitted.context.context),
             room: model.budget().room(),
             change,
             #[cfg(feature = "rules")]

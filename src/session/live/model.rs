@@ -68,8 +68,9 @@ impl Model {
         Self { output: tokens, ..self }
     }
 
-    /// Adds a member to its requests, by the provider's name: `temperature`, `stream`. What the session
-    /// writes itself (`messages`, `tools`, the most tokens of the answer) is refused when it asks.
+    /// Adds a member to its requests, by the provider's name: `service_tier`, `stream`. What the session
+    /// writes itself (`messages`, `tools`, the most tokens of the answer) is refused when it asks. Servers
+    /// that know Chat's older `max_tokens` take it so; [`Model::output`] says it for the budget.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.put(name, value);

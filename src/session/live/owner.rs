@@ -251,6 +251,11 @@ impl<S: Steps> Owner<S> {
     }
 
     pub(super) async fn copy_until(&mut self, turn: u64, to: &mut impl Steps) -> Result<()> {
+        // Steps that are there already would be taken for those that are copied.
+        if !to.read(1, 1).await?.is_empty() {
+            let message = "expected an empty store for the branch, found steps in it";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
         let (mut number, mut requests) = (0, 0);
         loop {
             let page = self.store.read(number + 1, PAGE).await?;

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 #[cfg(feature = "rules")]
 use crate::guard::{CacheForecast, NoForecast};
@@ -7,7 +7,8 @@ use crate::{
     bill::MediaCount,
     compress::Epoch,
     export::ExportReport,
-    id::FrameSeq,
+    hud::RenderedContext,
+    id::{ChunkType, FrameSeq},
     json::Value,
     request::{RequestDiff, RequestTokens},
     usage::Usage,
@@ -40,6 +41,10 @@ pub struct Receipt {
     pub media: MediaCount,
     /// The tokens of its texts, by part.
     pub tokens: RequestTokens,
+    /// The tokens of its messages by what wrote them: the type of the facets, `formatting` around them,
+    /// `block` for what stands for frames. They are of the texts as frames have them, so that they add up
+    /// to a little more or less than `tokens`.
+    pub owners: BTreeMap<String, u64>,
     /// The tokens that it may have: those of the model without those that are left for the answer.
     pub room: u64,
     /// What differs from the request before it, and the most that a cache can serve of it; `None` for
@@ -61,6 +66,24 @@ pub struct Receipt {
     pub repairs: ExportReport,
     /// The errors of the engine that writes summaries; the context fits by other means.
     pub failures: Arc<[Error]>,
+}
+
+/// The tokens of a context by what wrote them. O(its chunks).
+pub(super) fn owners_in(context: &RenderedContext) -> BTreeMap<String, u64> {
+    let mut owners = BTreeMap::new();
+    let mut add = |owner: &str, tokens: u64| {
+        *owners.entry(owner.to_owned()).or_default() += tokens;
+    };
+    for message in context.messages() {
+        if message.is_block() {
+            add("block", message.tokens());
+            continue;
+        }
+        for (_, chunk) in message.chunks() {
+            add(chunk.chunk_type().unwrap_or(ChunkType::FORMATTING.as_str()), chunk.tokens());
+        }
+    }
+    owners
 }
 
 /// A call of a tool that waits for its result.

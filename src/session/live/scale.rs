@@ -9,12 +9,14 @@ use crate::{
     usage::Usage,
 };
 
-/// A millionth part, in which slopes are, of the parts of a token in which they rise: few rises change
-/// few budgets.
-const PART: u64 = 1_000_000 / 64;
+/// Slopes rise in so many steps of a token: each rise changes the budget, and so the cache.
+const PARTS: u64 = 64;
 
-/// A request of less than this part of a model's room is not asked: what the provider adds to each
-/// request weighs too much in it.
+/// One of them, in millionths.
+const PART: u64 = 1_000_000 / PARTS;
+
+/// Requests of less than this part of a model's room teach nothing: what the provider adds to each weighs
+/// too much in them.
 const LEAST_SHARE: u64 = 4;
 
 /// So many tokens of ours as the model counts them.
@@ -27,7 +29,7 @@ pub(super) fn counted_within(tokens: u64, slope: Slope) -> u64 {
     slope.at_most(usize::try_from(tokens).unwrap_or(usize::MAX)) as u64
 }
 
-/// How many tokens of each model a token that is counted here is. It never falls, so that what was sent
+/// For each model, by its name, how many of its tokens one of ours is. A slope never falls: what was sent
 /// stays as it was.
 #[derive(Debug, Default)]
 pub(super) struct Scales(BTreeMap<String, Slope>);
@@ -47,7 +49,7 @@ impl Scales {
             return;
         }
         let texts = usage.input.and_then(|input| input.checked_sub(*media)).unwrap_or(0);
-        let parts = u128::from(texts) * 64;
+        let parts = u128::from(texts) * u128::from(PARTS);
         let parts = u64::try_from(parts.div_ceil(u128::from(*counted))).unwrap_or(u64::MAX);
         let slope = u32::try_from(parts.saturating_mul(PART)).ok().and_then(Slope::from_millionths);
         if let Some(slope) = slope {

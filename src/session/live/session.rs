@@ -54,7 +54,7 @@ impl fmt::Debug for SessionOptions {
 /// One agent's memory under one owner: what was said, what was asked, what was answered.
 ///
 /// A session makes the requests of an agent's loop, which fit the model, and takes the answers. Each
-/// of its methods that says something makes it durable before it returns. A process that was killed
+/// of its methods that says something makes it durable before it returns, but for `ambient`. A process that was killed
 /// opens the session again, and its next request is byte for byte the one that it would have made:
 /// [`Session::awaits`] says where it stood.
 ///
@@ -175,6 +175,22 @@ impl NatsSession {
         Box::pin(Owner::open(NatsSteps::of(journal, name), options)).await.map(Self)
     }
 
+    /// As [`Session::branch`]: another session, with this name, that begins where the request with this
+    /// number was made.
+    ///
+    /// # Errors
+    /// Those of [`Session::branch`], and of the journal.
+    pub async fn branch(
+        &mut self,
+        turn: u64,
+        journal: NatsJournal,
+        name: SessionName,
+    ) -> Result<Self> {
+        let mut steps = NatsSteps::of(journal, name);
+        Box::pin(self.0.copy_until(turn, &mut steps)).await?;
+        Box::pin(Owner::open(steps, self.0.options().clone())).await.map(Self)
+    }
+
     /// Takes the answer to the last request as it streams in.
     pub fn answer_stream(&mut self) -> AnswerStream<'_, Self> {
         AnswerStream::new(self)
@@ -257,13 +273,14 @@ faces! {
         /// other ones take the provider's cache from the next request, whose receipt says so.
         ///
         /// # Errors
-        /// Those of the store.
+        /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a name that is there twice or has other letters
+        /// than those of ASCII, digits, `_` and `-`, and for a schema that is no object; those of the store.
         fn tools(tools: impl IntoIterator<Item = Tool>) -> Result<()>;
 
         /// The user says something.
         ///
         /// # Errors
-        /// Those of the store.
+        /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) for a text that says nothing; those of the store.
         fn user(text: impl Into<String>) -> Result<()>;
 
         /// A tool answers a call of the model.
@@ -281,10 +298,12 @@ faces! {
         fn tool_error(call: &str, reason: impl Into<String>) -> Result<()>;
 
         /// What holds now, by a name: the time, the open file. The model reads it behind everything
-        /// else, in its newest form alone. It becomes durable with the next step.
+        /// else, in its newest form alone. It becomes durable with the next step, and is lost where that
+        /// fails: say it again then.
         ///
         /// # Errors
-        /// What the veil has against it.
+        /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the name is that of something that was
+        /// said, and what the veil has against it.
         fn ambient(name: &str, content: impl Into<String>) -> Result<()>;
 
         /// Says a frame of the caller's own: facets of any type, with ops on those that hold. It gets
@@ -312,8 +331,8 @@ faces! {
         fn read(records: impl IntoIterator<Item = Result<Record>>) -> Result<()>;
 
         /// Goes back to where the request with this number was made: what was said and answered since
-        /// then is in no context from here on, and the session waits for an answer. The frames stay in
-        /// the history, and [`sent`](Self::sent) gives all requests.
+        /// then is in no context from here on, and the session waits for an answer. The world goes back
+        /// too; what is ambient and what tools told stay as they are. The frames stay in the history, and [`sent`](Self::sent) gives all requests.
         ///
         /// # Errors
         /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) where there is no such request, or
@@ -370,7 +389,9 @@ faces! {
         ///
         /// # Errors
         /// [`ErrorKind::OverBudget`](crate::ErrorKind::OverBudget) where what must stay does not fit the
-        /// model, and those of the store.
+        /// model, [`ErrorKind::Shape`](crate::ErrorKind::Shape) where a parameter of the model is one that
+        /// the session writes itself, [`ErrorKind::Other`](crate::ErrorKind::Other) where nothing was said,
+        /// and those of the store.
         fn request(model: &Model) -> Result<SessionRequest>;
 
         /// The answer to the last request: the body of the response, or all events of its stream.

@@ -31,8 +31,8 @@ impl<'s, S> AnswerStream<'s, S> {
         Self { session, bytes: Vec::new(), read: 0, seen: 0 }
     }
 
-    /// Takes what came: of any length, cut anywhere. Gives what the events say that are whole with it,
-    /// each word once. O(what came).
+    /// Takes what came: of any length, cut anywhere. Returns the text of the events that it completes, each
+    /// once; the last event is complete once its blank line came. O(what came).
     pub fn push(&mut self, bytes: impl AsRef<[u8]>) -> StreamedText {
         self.bytes.extend_from_slice(bytes.as_ref());
         let new = self.bytes.get(self.seen..).unwrap_or_default();

@@ -88,8 +88,8 @@ impl NatsJournal {
     }
 
     /// Keeps bytes that are too large for an event, in the object store, under a name that no others ever
-    /// have: an event that is appended then can name them. They stay until they are dropped. Costs a
-    /// request for each 128 KiB.
+    /// have: an event that is appended then can name them. They stay until they are dropped, also where
+    /// their session is removed: drop them before it. Costs a request for each 128 KiB.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`], and [`ErrorKind::Denied`] where this user has not the rights.
