@@ -50,6 +50,56 @@ fn what_tools_told_is_in_the_next_request_and_after_a_restart() {
 }
 
 #[test]
+fn what_another_policy_forgets_is_shown_no_more() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.observe(Policy::default()).unwrap();
+    session.tools([Tool::new("get_map", "The map.", schema())]).unwrap();
+    session.user("Where is Sol?").unwrap();
+    session.request(&model()).unwrap();
+    session.answer(CALL).unwrap();
+    session.tool_result("c1", r#"{"systems": [{"id": "sol"}]}"#).unwrap();
+    assert!(session.request(&model()).unwrap().body.contains("Systems: 1 entries"));
+    session.answer(SAID).unwrap();
+    let other = Policy { signed_out: "Nothing is known.".to_owned(), ..Policy::default() };
+    session.observe(other).unwrap();
+    session.user("And now?").unwrap();
+    assert!(!session.request(&model()).unwrap().body.contains("Systems: 1 entries"));
+}
+
+#[test]
+fn what_holds_again_is_said_again_though_something_else_waits() {
+    let mut session = Session::open(MemoryStore::default()).unwrap();
+    session.ambient("clock", "noon").unwrap();
+    session.user("Is it open?").unwrap();
+    session.request(&model()).unwrap();
+    session.ambient("clock", "one").unwrap();
+    session.ambient("clock", "noon").unwrap();
+    session.answer(SAID).unwrap();
+    session.user("Until when?").unwrap();
+    let body = session.request(&model()).unwrap().body;
+    assert!(body.contains("noon") && !body.contains("one\""), "{body}");
+}
+
+#[test]
+fn other_tools_make_another_request_and_the_same_after_a_restart() {
+    let store = MemoryStore::default();
+    let mut session = Session::open(store.clone()).unwrap();
+    session.tools([Tool::new("get_map", "The map.", schema())]).unwrap();
+    session.user("Is it open?").unwrap();
+    session.request(&model()).unwrap();
+    session.ambient("clock", "noon").unwrap();
+    session.tools([Tool::new("get_tide", "The tide.", schema())]).unwrap();
+    let body = session.request(&model()).unwrap().body;
+    assert!(body.contains("get_tide") && body.contains("noon"));
+    session.answer(SAID).unwrap();
+    session.user("Until when?").unwrap();
+    let last = session.request(&model()).unwrap().body;
+    let mut again = Session::open(store).unwrap();
+    assert_eq!(again.request(&model()).unwrap().body, last);
+    assert_eq!((again.turns(), again.sent(2).unwrap()), (3, body));
+}
+
+#[test]
 fn of_many_answers_the_last_are_known() {
     let store = MemoryStore::default();
     let mut session = Session::open(store.clone()).unwrap();
