@@ -214,6 +214,15 @@ fn assert_taken_out(secret: &str, text: &str) {
 }
 
 #[test]
+fn a_password_that_is_no_parameter_keeps_what_looks_like_the_next_one() {
+    // No part of it is left.
+    assert_taken_out("dor=3xQ9z", "password: Tr0ub4d&dor=3xQ9z");
+    assert_taken_out("Long9Secret", "DB_PASSWORD=Ab1&xyz=Long9Secret");
+    let address = "jdbc:mysql://db/t?user=app&password=7Tides4noon&useSSL=false";
+    assert_eq!(kept(address), address.replace("7Tides4noon", "[redacted:told-password:1]"));
+}
+
+#[test]
 fn a_password_in_quotes_ends_where_they_do() {
     for (secret, command) in [
         ("w|rd", "curl -u 'bob:pa$$;w|rd' https://a.example"),
