@@ -90,10 +90,9 @@ impl RedactionRules {
                     Some(group) => captures.get_group(group),
                     None => (1..captures.group_len()).find_map(|group| captures.get_group(group)),
                 };
-                let span = group.unwrap_or_else(|| whole.span());
-                let is_whole = rule.is_token || rule.structure.is_some();
-                let span = span.range();
-                let span = if is_whole { span } else { before_parameter(rest, span) };
+                let is_whole = rule.is_token || rule.structure.is_some() || group.is_none();
+                let span = group.unwrap_or_else(|| whole.span()).range();
+                let span = if is_whole { span } else { without_rest(rest, span) };
                 Some((*number, rule, whole.range(), span))
             });
             let mut first = None;
@@ -155,7 +154,8 @@ impl RedactionRules {
         let is_user = !rule.is_token && (user == Some(secret) || is_word);
         let of = begin + span.start..begin + span.end;
         let is_called = !is_quoted && !rule.is_token && is_applied(secret, view.after(of.end));
-        let is_ordinary = is_called || is_named || is_user;
+        let is_login = || is_login(before, view.after(of.end));
+        let is_ordinary = is_called || is_named || is_user || rule.id == "email" && is_login();
         let is_new = !secret.is_empty() && !around.contains(MARK) && !is_ordinary;
         let is_apart = !rule.is_token || self.reading.is_apart(view, &of, begin);
         is_new && is_apart && rule.takes(rest, around, secret, is_quoted)
@@ -195,6 +195,20 @@ pub(super) fn is_in_arn(before: &str) -> bool {
     word.is_some_and(|word| word.starts_with("arn:aws") || word.starts_with("AWS::"))
 }
 
+/// Whether what stands between these is who logs in at a host, and no address of mail: `https://lena@…`.
+/// A name before a password may be one: `smtp://lena@a.example:tides@b.example`.
+fn is_login(before: &str, behind: &str) -> bool {
+    let authority = behind.split(['/', '?', '#', '"', '\'', ' ', '\n']).next().unwrap_or_default();
+    is_in_authority(before) && !authority.contains('@')
+}
+
+/// Whether what follows stands in the part of an address that names its host: `https://ada:…`.
+fn is_in_authority(before: &str) -> bool {
+    let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`<>(,".contains(c)).next();
+    let authority = word.and_then(|word| word.rsplit_once("://"));
+    authority.is_some_and(|(_, begin)| !begin.contains(['/', '?', '#']))
+}
+
 /// Whether a secret is a word in small letters that stands before any name of a password:
 /// `Username=app;Password=app`.
 fn is_word_before(before: &str, secret: &str) -> bool {
@@ -203,10 +217,19 @@ fn is_word_before(before: &str, secret: &str) -> bool {
     secret.bytes().all(|byte| byte.is_ascii_lowercase()) && words(user).any(|word| word == secret)
 }
 
-/// A value without the parameters that follow it: `?password=tides&lang=de`. A value that is no
-/// parameter itself keeps all: `&x=` may be a part of a password.
-fn before_parameter(text: &str, of: Range<usize>) -> Range<usize> {
+/// A value without what follows it: the parameters of `?password=tides&lang=de`, and the host of
+/// `https://token:tides@a.example`. A value that is no parameter itself keeps all: `&x=` may be a part
+/// of a password.
+fn without_rest(text: &str, of: Range<usize>) -> Range<usize> {
     let value = text.get(of.clone()).unwrap_or_default();
+    let authority = value.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rfind('@').filter(|_| {
+        let (before, behind) = (text.get(..of.start), text.get(of.end..));
+        before.is_some_and(is_in_authority) && !behind.is_some_and(|rest| rest.starts_with('@'))
+    });
+    if let Some(host) = host.filter(|at| *at > 0) {
+        return of.start..of.start + host;
+    }
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.len() > 1

@@ -146,6 +146,8 @@ fn code_and_stand_ins_are_no_secrets() {
         "\"password\": \"Enter your password\"",
         "max_tokens: 4096, tokens=12345",
         "git@github.com:ada/tides.git",
+        "https://ada@git.harbour.dev/tides.git",
+        "token: xoxb-the-token\n  channel: tides",
         "import x from 'a@1.2.3'",
         "https://harbour.example/home/page",
         "src/home/components/App.ts, /api/Users/list",
@@ -160,6 +162,31 @@ fn code_and_stand_ins_are_no_secrets() {
         "secret: Option<String>,",
     ] {
         assert_eq!(redactor.text(text, ""), text);
+    }
+}
+
+#[test]
+fn a_credential_in_an_address_goes_without_its_host() {
+    for (text, expected) in [
+        (
+            "https://ada:ghp_16C7e42F292c6912E7710c838347Ae178B4a@git.harbour.dev/t.git",
+            "https://ada:[redacted:github-token:1]@git.harbour.dev/t.git",
+        ),
+        (
+            "https://x-access-token:v1.1f699f1069f60aaa@git.harbour.dev/t",
+            "https://x-access-token:[redacted:url-password:1]@git.harbour.dev/t",
+        ),
+        (
+            "Ask ada@harbour.dev, see https://harbour.dev/?u=ada@harbour.dev",
+            "Ask [redacted:email:1], see https://harbour.dev/?u=[redacted:email:1]",
+        ),
+        ("пароль: Снегирь_4471, порт 2222.", "пароль: [redacted:told-password:1], порт 2222."),
+        (
+            "postgres://app:7Tides-at-noon@db.harbour.dev:5432/tides",
+            "postgres://app:[redacted:url-password:1]@db.harbour.dev:5432/tides",
+        ),
+    ] {
+        assert_eq!(kept(text), expected);
     }
 }
 
