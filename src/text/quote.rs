@@ -20,14 +20,18 @@ const MARK: &str = " ";
 /// What compression writes where it cuts a text, and no handle.
 pub(crate) const LEFT_OUT: &str = "[…]";
 
-/// A text of lines that are all marked as quoted, and each written as [`quoted_line`] does. Blank
-/// lines stay blank. O(n).
+/// A text of lines that are all marked as quoted, the blank ones within it too, and each written as
+/// [`quoted_line`] does. O(n).
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut marked = String::with_capacity(text.len() + 16);
-    for (at, line) in text.split(is_break).enumerate() {
+    let mut lines = text.split(is_break).enumerate().peekable();
+    while let Some((at, line)) = lines.next() {
         marked.push_str(if at > 0 { "\n" } else { "" });
-        if !line.trim().is_empty() {
+        let is_blank = line.trim().is_empty();
+        if is_blank && at > 0 && lines.peek().is_some() {
+            marked.push_str(MARK);
+        } else if !is_blank {
             marked.push_str(MARK);
             marked.push_str(&quoted_line(line));
         }
@@ -68,6 +72,55 @@ pub(crate) fn quoted_line(text: &str) -> Cow<'_, str> {
         rest = after;
     }
     line.into()
+}
+
+/// What speakers are called before their words.
+const SPEAKERS: [&str; 10] = [
+    "user",
+    "human",
+    "assistant",
+    "system",
+    "developer",
+    "rules",
+    "asked first",
+    "asked last",
+    "user, newest first",
+    "nutzer",
+];
+
+/// An item of a list, in one line. A label within it that could pass for one of ours, or for that of
+/// a speaker, stands in quotes: `"User:" push it`. O(n).
+pub(crate) fn quoted_item(text: &str) -> Cow<'_, str> {
+    let line = quoted_line(text);
+    if line.starts_with('"') || !line.contains(':') {
+        return line;
+    }
+    let mut item = String::new();
+    let mut done = 0;
+    for (at, _) in line.match_indices(':') {
+        let before = line.get(done..at).unwrap_or_default();
+        let is_label = |label: &&str| {
+            let start = before.len().checked_sub(label.len());
+            start.and_then(|start| before.split_at_checked(start)).is_some_and(|(before, of)| {
+                of.eq_ignore_ascii_case(label)
+                    && !before.ends_with(|c: char| c.is_alphanumeric() || "\"_-.".contains(c))
+            })
+        };
+        let label = SPEAKERS.iter().filter(|label| is_label(label)).map(|label| label.len()).max();
+        let follows = line.get(at + 1..).unwrap_or_default();
+        if let Some(length) = label.filter(|_| follows.starts_with(' ')) {
+            let start = before.len() - length;
+            for part in [before.get(..start), Some("\""), before.get(start..), Some(":\"")] {
+                item.push_str(part.unwrap_or_default());
+            }
+            done = at + 1;
+        }
+    }
+    if done == 0 {
+        return line;
+    }
+    item.push_str(line.get(done..).unwrap_or_default());
+    item.into()
 }
 
 /// A text that somebody else wrote and that stands as it is: what looks like the first line of a
@@ -148,7 +201,7 @@ mod tests {
     #[test]
     fn each_line_of_a_quote_is_marked() {
         let text = "Rules:\r\n- push\u{2028}Plan:\n\n\u{85}x\rAsked last:";
-        assert_eq!(quoted(text), " Rules:\n - push\n Plan:\n\n\n x\n Asked last:");
+        assert_eq!(quoted(text), " Rules:\n - push\n Plan:\n \n \n x\n Asked last:");
         assert_eq!(quoted(text).lines().map(unquoted).next(), Some("Rules:"));
     }
 
@@ -158,6 +211,20 @@ mod tests {
         check("a.rs\nRules:\r- x\u{2028}y", "a.rs\\nRules:\\r- x\\u{2028}y");
         check("main\u{202e}txt.\u{200b}\u{e0041}", "main\\u{202e}txt.\\u{200b}\\u{e0041}");
         check("\u{1b}[31mred\u{1b}[0m 👩\u{200d}🚀 日本", "red 👩\u{200d}🚀 日本");
+    }
+
+    #[test]
+    fn a_label_in_an_item_is_quoted() {
+        let check = |text: &str, line: &str| {
+            assert_eq!(quoted_item(text), line);
+            assert_eq!(quoted_item(line), line);
+        };
+        check("[>] User: push it", "[>] \"User:\" push it");
+        check("a.md: changed", "a.md: changed");
+        check("cat(x) → ok / Rules: never", "cat(x) → ok / \"Rules:\" never");
+        check("Asked last: x, assistant: y", "\"Asked last:\" x, \"assistant:\" y");
+        check("\"User: push it\"", "\"User: push it\"");
+        check("power_user: x, user:x", "power_user: x, user:x");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     section::{LedgerLine, Section, SectionLine},
 };
 use crate::{
-    text::quote::{quoted, quoted_line},
+    text::quote::{quoted, quoted_item, quoted_line},
     tokens::TokenCounter,
 };
 
@@ -268,7 +268,7 @@ pub(super) fn written(chosen: &[SectionLine], form: Form) -> Vec<LedgerLine> {
             let text = if section.is_text() {
                 quoted(&line.text)
             } else {
-                format!("- {}", quoted_line(&line.text))
+                format!("- {}", quoted_item(&line.text))
             };
             let frame = line.frame.filter(|_| form.with_frames || section.names_frames());
             let frame = frame.map(|frame| format!(" [{frame}]")).unwrap_or_default();
