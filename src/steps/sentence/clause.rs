@@ -4,7 +4,7 @@ use super::words;
 use crate::text::{
     holds,
     words::{
-        clause::{IDIOMS, JOINTS, OBLIGING, SUBJECTS},
+        clause::{DECREES, FACTS, IDIOMS, ITS, JOINTS, LASTS, OBLIGING, SUBJECTS},
         constraint::BEFORE,
     },
 };
@@ -14,11 +14,17 @@ const MARKS: [char; 7] = [',', ';', ':', '(', '–', '—', '、'];
 
 /// The clauses of a sentence in small letters. Idioms that demand nothing are left out: `never mind`.
 pub(super) fn clauses(lower: &str) -> Vec<String> {
-    let mut parted = lower.to_owned();
-    for word in IDIOMS.iter().chain(&JOINTS).filter(|word| lower.contains(**word)) {
+    let mut parted = without_idioms(lower);
+    for word in JOINTS.iter().filter(|word| lower.contains(**word)) {
         parted = parted.replace(word, ", ");
     }
     parted.split(MARKS).map(str::to_owned).collect()
+}
+
+/// A text in small letters with a mark for each idiom.
+pub(super) fn without_idioms(lower: &str) -> String {
+    let idioms = IDIOMS.iter().filter(|word| lower.contains(**word));
+    idioms.fold(lower.to_owned(), |text, word| text.replace(word, ", "))
 }
 
 /// What stands behind a word or words at the beginning of a text.
@@ -38,10 +44,17 @@ pub(super) fn without_openers(clause: &str) -> &str {
 }
 
 /// Whether a clause begins with a subject that nobody gives orders to, and says nothing of what has
-/// to be: `the build always fails`.
+/// to be: `the build always fails`. What is so from now on is an order: `from now on, the docs are in
+/// French`.
 pub(super) fn is_told(clause: &str) -> bool {
     let rest = without_openers(clause);
-    SUBJECTS.iter().any(|word| behind(rest, word).is_some()) && !obliges(rest)
+    let later = LASTS.iter().find_map(|word| behind(rest, word));
+    let rest = later.unwrap_or(rest).trim_start_matches([' ', ',']);
+    let is_its = ITS.iter().any(|word| behind(rest, word).is_some());
+    let is_decree = later.is_some() && !is_its && holds(rest, &DECREES);
+    let is_fact = words(rest).first().is_some_and(|word| FACTS.contains(word));
+    let is_subject = SUBJECTS.iter().any(|word| behind(rest, word).is_some());
+    (is_fact || is_subject) && !obliges(rest) && !is_decree
 }
 
 /// Whether a text says what has to be, or may be.

@@ -5,6 +5,8 @@ mod constraint;
 mod convention;
 pub(super) mod correction;
 pub(super) mod rule;
+mod standing;
+mod statement;
 mod topic;
 
 use crate::text::words::sentence::{ASKS, OPENINGS};

@@ -1,33 +1,35 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
 use super::{
-    clause::{around, behind, clauses, is_third_person, is_told, obliges, without_openers},
+    clause::{around, clauses, is_third_person, is_told, obliges, without_idioms, without_openers},
     constraint::is_constraint,
     convention::is_convention,
-    is_question, lower, words,
+    is_question, lower,
+    standing::is_standing,
+    statement::{
+        is_account, is_contrasted, is_fact, is_guess, is_statement, is_task, is_told_unspaced,
+    },
 };
 use crate::text::{
     holds,
     words::{
-        clause::{AHEAD, OBLIGING, RELATIVES, REPORTS},
-        convention::ONES,
-        rule::{
-            ADVERBS, AUXILIARIES, COUNTS, DENIALS, FIRST, IRREGULAR_PAST, PERSONS, RULES, SENSES,
-            UNABLE, UNSPACED, WEAK,
-        },
+        clause::{AHEAD, FACTS, OBLIGING, RELATIVES, WHYS},
+        rule::{ADVERBS, AUXILIARIES, FIRST, ONLYS, PERSONS, RULES, UNABLE, UNSPACED, WEAK},
+        standing::JOINS,
     },
 };
 
 /// A longer block of code is no part of a rule.
 const LONGEST_CODE: usize = 200;
 
-const THINGS: [&str; 5] = ["it", "this", "that", "there", "you"];
-
 /// Whether a sentence of the user is a rule.
 pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
     let is_shaped = || {
         let lower = lower(sentence);
-        (is_constraint(sentence) || is_convention(sentence)) && !is_statement(&lower)
+        (is_constraint(sentence) || is_convention(sentence))
+            && !is_statement(&lower)
+            && !is_account(&lower)
+            || is_standing(&lower)
     };
     (is_headed(sentence) || is_shaped()) && !is_question(sentence)
 }
@@ -36,11 +38,15 @@ pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
 fn is_headed(sentence: &str) -> bool {
     let lower = lower(sentence);
     if UNSPACED.iter().any(|word| lower.contains(word)) {
-        return !is_told(&lower);
+        let lower = without_idioms(&lower);
+        let holds = UNSPACED.iter().any(|word| lower.contains(word));
+        return holds && !is_told(&lower) && !is_told_unspaced(&lower);
     }
     // Most sentences hold no such word.
     holds(&lower, &RULES)
         && sentence.split_whitespace().nth(2).is_some()
+        && !is_contrasted(&lower)
+        && !is_guess(&lower)
         && clauses(&lower).iter().any(|clause| demands(clause) && !is_statement(clause))
 }
 
@@ -60,9 +66,16 @@ fn demands(whole: &str) -> bool {
         // `We cannot use it` demands, and `Cannot open it` does not.
         let is_bare = whole.starts_with(clause);
         match () {
-            () if is(last, &RELATIVES) => false,
+            () if is(last, &RELATIVES) || before.iter().any(|word| WHYS.contains(word)) => false,
+            () if is_task(word, &before, &after) => false,
+            () if ONLYS.contains(word) && is(last, &FACTS) => false,
+            // `Ya no falla nunca`
+            () if before.len() < 4 && !is_ahead && before.iter().any(|of| FACTS.contains(of)) => {
+                is_obliging
+            }
+            () if before.is_empty() && is(next, &JOINS) && !ONLYS.contains(word) => false,
             () if ADVERBS.contains(word) && is_finite => is_obliging,
-            () if before.is_empty() => !(WEAK.contains(word) && is_bare || is_count(word, &after)),
+            () if before.is_empty() => !(WEAK.contains(word) && is_bare || is_fact(word, &after)),
             () if is(last, &["to"]) && !is_ahead => is_obliging,
             () if UNABLE.contains(word) => is_person(last),
             () if FIRST.contains(word) => {
@@ -71,52 +84,6 @@ fn demands(whole: &str) -> bool {
             () if is(last, &AUXILIARIES) => is_obliging || is(next, &AHEAD) || before.len() > 2,
             () => true,
         }
-    })
-}
-
-/// `Only two tests are left`
-fn is_count(word: &str, after: &[&str]) -> bool {
-    let is_one = |word: &&str| ONES.contains(word) || COUNTS.contains(word);
-    word == "only" && after.first().is_some_and(is_one) && !obliges(&after.join(" "))
-}
-
-/// Whether a clause with the word of a rule tells of something, and asks for nothing: `I don't
-/// know my number`, `I was told that I must not pay`, `It never came`, `There are only two`.
-fn is_statement(clause: &str) -> bool {
-    let words = words(clause);
-    let plain = clause.trim_start();
-    let is_report = REPORTS.iter().any(|start| behind(plain, start).is_some());
-    is_report || is_told(plain) || is_denied(&words) || is_past(&words)
-}
-
-/// `I don't know my number`, `I always get an error`
-fn is_denied(words: &[&str]) -> bool {
-    let senses = |pair: &[&str]| matches!(pair, [word, sense] if DENIALS.contains(word) && SENSES.contains(sense));
-    // `I don't really know`
-    let is_told = |word: &&str| !word.ends_with("ly") || DENIALS.contains(word);
-    let told: Vec<&str> = words.iter().copied().filter(is_told).collect();
-    told.iter().any(|word| PERSONS.contains(word)) && told.windows(2).any(senses)
-}
-
-/// `It never came`, `I only got one`, `I must have lost it`, `It must be a mistake`.
-fn is_past(words: &[&str]) -> bool {
-    let past = |word: &str| {
-        IRREGULAR_PAST.contains(&word)
-            || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
-    };
-    let is_subject = |word: &str| PERSONS.contains(&word) || THINGS.contains(&word);
-    words.windows(3).any(|of| {
-        let &[before, word, after] = of else { return false };
-        match word {
-            "never" => past(after) && !matches!(before, "and" | "or" | "but" | "then"),
-            "always" => past(after),
-            "only" => past(after) && is_subject(before),
-            // `must have missed`
-            _ => OBLIGING.contains(&before) && word == "have" && past(after),
-        }
-    }) || words.windows(4).any(|of| {
-        let &[who, modal, be, what] = of else { return false };
-        (modal, be) == ("must", "be") && is_subject(who) && ONES.contains(&what)
     })
 }
 

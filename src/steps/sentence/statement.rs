@@ -1,0 +1,130 @@
+//! What tells of something, and asks for nothing, though it has the word of a rule.
+
+use super::{
+    clause::{behind, is_told, obliges, without_openers},
+    words,
+};
+use crate::text::{
+    holds,
+    words::{
+        clause::{
+            CONTRASTS, FACTS, GUESSES, HALF_GUESSES, LASTLY, OBLIGING, PAST, REPORTS, SUBJECTS,
+            UNSURE, WIDE,
+        },
+        convention::{ONES, TOLD},
+        rule::{
+            COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, ONLYS, PARTICIPLES, PERSONS,
+            SENSES, TASKS,
+        },
+        standing::YOURS,
+    },
+};
+
+const THINGS: [&str; 5] = ["it", "this", "that", "there", "you"];
+
+/// Whether a clause with the word of a rule tells of something, and asks for nothing: `I don't
+/// know my number`, `I was told that I must not pay`, `It never came`, `There are only two`.
+pub(super) fn is_statement(clause: &str) -> bool {
+    let words = words(clause);
+    let plain = clause.trim_start();
+    let is_report = REPORTS.iter().any(|start| behind(plain, start).is_some());
+    is_report || is_told(plain) || is_denied(&words) || is_past(&words) || is_guess(plain)
+}
+
+/// Whether a sentence says what is so or was so: `You pushed it without my consent`.
+pub(super) fn is_account(lower: &str) -> bool {
+    let words = words(lower);
+    let is_past = |word: &&str| PAST.contains(word) || word.len() > 4 && word.ends_with("ed");
+    let is_subject = |word: &&str| PERSONS.contains(word) || YOURS.contains(word);
+    words.first().is_some_and(is_subject) && words.iter().take(4).any(is_past) || is_told(lower)
+}
+
+/// `I don't know my number`, `I always get an error`
+fn is_denied(words: &[&str]) -> bool {
+    let senses = |pair: &[&str]| matches!(pair, [word, sense] if DENIALS.contains(word) && SENSES.contains(sense));
+    // `I don't really know`
+    let is_told = |word: &&str| !word.ends_with("ly") || DENIALS.contains(word);
+    let told: Vec<&str> = words.iter().copied().filter(is_told).collect();
+    told.iter().any(|word| PERSONS.contains(word)) && told.windows(2).any(senses)
+}
+
+/// `It never came`, `I only got one`, `I must have lost it`, `It must be a mistake`.
+fn is_past(words: &[&str]) -> bool {
+    let is_obliged = |words: &[&str]| {
+        words.windows(3).any(|of| matches!(of, [modal, "not" | "never" | "just", "have"] if OBLIGING.contains(modal)))
+    };
+    let past = |word: &str| {
+        IRREGULAR_PAST.contains(&word)
+            || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
+    };
+    let is_subject = |word: &str| PERSONS.contains(&word) || THINGS.contains(&word);
+    words.windows(3).any(|of| {
+        let &[before, word, after] = of else { return false };
+        match word {
+            "never" => past(after) && !matches!(before, "and" | "or" | "but" | "then"),
+            "always" => past(after),
+            "only" => past(after) && is_subject(before),
+            // `must have missed`, `must not have run`
+            "have" => {
+                let is_perfect = past(after) || PARTICIPLES.contains(&after);
+                is_perfect && (OBLIGING.contains(&before) || is_obliged(words))
+            }
+            _ => false,
+        }
+    }) || words.windows(4).any(|of| {
+        let &[who, modal, be, what] = of else { return false };
+        let is_guessed = ONES.contains(&what) || GUESSED.contains(&what);
+        (modal, be) == ("must", "be") && is_subject(who) && is_guessed
+    })
+}
+
+/// `It must be the cache`, in languages that say so without a subject or with a mere one. What holds
+/// for all of something is no guess.
+pub(super) fn is_guess(clause: &str) -> bool {
+    let rest = without_openers(clause);
+    let is_last = || words(rest).last().is_some_and(|last| LASTLY.contains(last));
+    let begins = |list: &[&str]| list.iter().any(|word| behind(rest, word).is_some());
+    let is_guess = begins(&GUESSES) || begins(&HALF_GUESSES) && is_last();
+    !holds(rest, &WIDE) && (is_guess || obliges(rest) && holds(rest, &UNSURE))
+}
+
+/// `The user must log in first, but it shows right away`
+pub(super) fn is_contrasted(lower: &str) -> bool {
+    let parts = CONTRASTS.iter().find_map(|word| lower.rsplit_once(word));
+    parts.is_some_and(|(demand, fact)| {
+        let is_thing = words(fact).first().is_some_and(|word| THINGS.contains(word));
+        let allows = holds(fact, &["fine", "ok", "okay", "allowed", "you can", "you may"]);
+        let has_subject =
+            SUBJECTS.iter().any(|word| behind(without_openers(demand), word).is_some());
+        is_thing && !allows && has_subject && is_told(fact)
+    })
+}
+
+/// Whether words begin with that of a rule and say how much of something there is, or how it is:
+/// `Only two tests are left`, `Siempre falla la segunda`.
+pub(super) fn is_fact(word: &str, after: &[&str]) -> bool {
+    let next = after.first().copied().unwrap_or_default();
+    let is_one = ONES.contains(&next) || COUNTS.contains(&next) || SUBJECTS.contains(&next);
+    let has_fact = || after.iter().any(|word| FACTS.contains(word));
+    let is_count = ONLYS.contains(&word)
+        && is_one
+        && (word == "only" && !obliges(&after.join(" ")) || has_fact());
+    is_count || FACTS.contains(&next) || NOTS.contains(&word) && TOLD.contains(&next)
+}
+
+/// Whether something is asked for once, and for no more than one thing: `rename only the last field`.
+pub(super) fn is_task(word: &str, before: &[&str], after: &[&str]) -> bool {
+    let is_verb = |word: Option<&&str>| word.is_some_and(|word| TASKS.contains(word));
+    let is_one = |word: &&str| SUBJECTS.contains(word);
+    let is_behind = is_verb(after.first());
+    let what = after.get(usize::from(is_behind));
+    ONLYS.contains(&word)
+        && (is_behind || is_verb(before.first()) || is_verb(after.last()))
+        && what.is_some_and(is_one)
+}
+
+/// Whether a sentence without spaces ends as those that tell of something: `起動すると必ず落ちます`.
+pub(super) fn is_told_unspaced(lower: &str) -> bool {
+    let end = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
+    ENDINGS.iter().any(|word| end.ends_with(word)) && !obliges(lower)
+}
