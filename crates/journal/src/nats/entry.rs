@@ -110,7 +110,18 @@ fn object_prefix(session: &SessionName) -> String {
 
 /// The subject of what an object store says of an object.
 pub(super) fn object_subject(bucket: &str, object: &str) -> String {
-    format!("$O.{bucket}.M.{}", URL_SAFE.encode(object))
+    format!("{}{}", object_subjects(bucket), URL_SAFE.encode(object))
+}
+
+/// How the subjects of what an object store says begin.
+pub(super) fn object_subjects(bucket: &str) -> String {
+    format!("$O.{bucket}.M.")
+}
+
+/// The object of a session whose name the end of a subject has; `None` for that of another session.
+pub(super) fn object_in(subject_end: &str, session: &SessionName) -> Option<String> {
+    let name = String::from_utf8(URL_SAFE.decode(subject_end).ok()?).ok()?;
+    name.starts_with(&object_prefix(session)).then_some(name)
 }
 
 /// The large objects of a session that older entries of the bucket named and that may still be there:

@@ -12,7 +12,7 @@ use tracing::Instrument;
 use super::{
     NatsJournal,
     connect::unavailable,
-    entry::{Pointer, object_name, object_subject},
+    entry::{Pointer, object_in, object_name, object_subject, object_subjects},
 };
 use crate::{
     Error, ErrorKind, Result, SessionName,
@@ -88,8 +88,8 @@ impl NatsJournal {
     }
 
     /// Keeps bytes that are too large for an event, in the object store, under a name that no others ever
-    /// have: an event that is appended then can name them. They stay until they are dropped, also where
-    /// their session is removed: drop them before it. Costs a request for each 128 KiB.
+    /// have: an event that is appended then can name them. They stay until they are dropped, or until their
+    /// session is removed. Costs a request for each 128 KiB.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`], and [`ErrorKind::Denied`] where this user has not the rights.
@@ -173,6 +173,20 @@ impl NatsJournal {
         put.map_err(|_| unavailable("the object store did not answer in time"))?
             .map_err(|error| unavailable(format!("the object was not stored: {error}")))?;
         Ok(name)
+    }
+
+    /// The names of all objects of a session. Reads the names of all objects of the store.
+    pub(super) async fn objects_of(&self, session: &SessionName) -> Result<Vec<String>> {
+        let (stream, prefix) =
+            (&self.connection.object_stream, object_subjects(&self.options.bucket));
+        match self.subjects(stream, format!("{prefix}*")).await {
+            Err(_) if self.is_gone(stream).await => Ok(Vec::new()),
+            subjects => {
+                let ends = subjects?;
+                let ends = ends.iter().filter_map(|subject| subject.strip_prefix(&prefix));
+                Ok(ends.filter_map(|end| object_in(end, session)).collect())
+            }
+        }
     }
 
     /// Drops objects, and what the store says of them. Those that are not there are no error.

@@ -1,13 +1,14 @@
 //! What the part without IO asks for, done on JetStream.
 
 use std::{
+    collections::BTreeSet,
     fmt::Display,
     future::{Future, IntoFuture},
 };
 
 use async_nats::{
     Request as Outgoing, RequestErrorKind,
-    jetstream::stream::{LastRawMessageErrorKind, PurgeResponse},
+    jetstream::stream::{LastRawMessageErrorKind, PurgeResponse, Stream},
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -241,30 +242,37 @@ impl NatsJournal {
             let purge = self.connection.stream.purge().filter(filter).await;
             purge.map_err(|error| unavailable(format!("events not removed: {error}")))
         };
+        // What its events alone name.
+        let objects = self.objects_of(session).await?;
+        self.drop_objects(&objects).await?;
         let purged: PurgeResponse = self.answered(purge).await?;
         tracing::debug!(%session, events = purged.purged, "removed");
         Ok(())
     }
 
+    /// The subjects of a stream's messages, of those that `filter` names.
+    pub(super) async fn subjects(&self, stream: &Stream, filter: String) -> Result<Vec<String>> {
+        let failed = |error: &dyn Display| unavailable(format!("no subjects: {error}"));
+        let asked =
+            async { stream.info_with_subjects(filter).await.map_err(|error| failed(&error)) };
+        let (mut subjects, mut found) = (self.answered(asked).await?, Vec::new());
+        while let Some(subject) = self.answered(async { Ok(subjects.next().await) }).await? {
+            found.push(subject.map_err(|error| failed(&error))?.0);
+        }
+        Ok(found)
+    }
+
     /// The sessions that have events.
     pub(super) async fn list(&self) -> Result<Vec<SessionName>> {
         let name = &self.options.stream;
-        let failed = |error: &dyn std::fmt::Display| unavailable(format!("no subjects: {error}"));
-        let asked = async {
-            let subjects = self.connection.stream.info_with_subjects(format!("{name}.*.*")).await;
-            subjects.map_err(|error| failed(&error))
-        };
-        let mut subjects = self.answered(asked).await?;
-        let mut tokens = std::collections::BTreeSet::new();
-        while let Some(subject) = self.answered(async { Ok(subjects.next().await) }).await? {
-            let (subject, _) = subject.map_err(|error| failed(&error))?;
-            tokens.extend(wire::session_token(name, &subject).map(str::to_owned));
-        }
+        let subjects = self.subjects(&self.connection.stream, format!("{name}.*.*")).await?;
+        let tokens = subjects.iter().filter_map(|subject| wire::session_token(name, subject));
+        let tokens: BTreeSet<&str> = tokens.collect();
         let mut sessions = Vec::with_capacity(tokens.len());
         for token in tokens {
-            match crate::name::from_token(&token) {
+            match crate::name::from_token(token) {
                 Some(text) => sessions.push(SessionName::new(text)?),
-                None => sessions.extend(self.unhashed(&token).await?),
+                None => sessions.extend(self.unhashed(token).await?),
             }
         }
         sessions.sort();

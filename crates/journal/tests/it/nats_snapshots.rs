@@ -345,6 +345,26 @@ fn an_object_that_goes_away_while_it_is_read_leads_to_the_snapshot_that_replaced
 }
 
 #[test]
+fn the_bytes_of_a_session_go_with_it_and_those_of_others_stay() {
+    run!({
+        let server = Server::shared();
+        let (journal, store) = (open(&server, 1).await, Store::of(&server).await);
+        let (removed, other) = (name("a"), name("ab"));
+        let mut kept = Vec::new();
+        for session in [&removed, &removed, &other] {
+            append(&journal, session, &kept.len().to_string()).await;
+            kept.push(journal.put_bytes(session, &[7; 300_000]).await.unwrap());
+        }
+        assert_eq!(store.objects().await, 3);
+        journal.delete(&removed).await.unwrap();
+        assert_eq!(store.objects().await, 1);
+        assert_eq!(journal.bytes(&kept[2], 300_000).await.unwrap(), [7; 300_000]);
+        journal.delete(&other).await.unwrap();
+        assert_eq!(store.messages().await, 0);
+    });
+}
+
+#[test]
 fn a_large_snapshot_whose_future_is_dropped_leaves_no_parts_behind() {
     run!({
         let server = Server::shared();
