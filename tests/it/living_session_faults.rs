@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use afterimage::{
@@ -13,7 +16,7 @@ use afterimage::{
     json::{self, Value},
     log::{
         Holder,
-        testing::{Fault, MemoryFiles},
+        testing::{Fault, MemoryFiles, UnsyncedBytes},
     },
     session::{JournalStore, MemoryStore, Model, Session, SessionStore},
     transcript::Api,
@@ -264,6 +267,54 @@ fn a_session_on_a_disk_that_fails_goes_on_as_if_it_had_not() {
         drop(session);
         assert_eq!(timeless(&all_steps(journal_store(&disk).unwrap())), whole, "{fault:?}");
     }
+}
+
+/// Counts the steps that a store has made durable.
+struct Acknowledging(JournalStore, Arc<AtomicU64>);
+
+impl SessionStore for Acknowledging {
+    fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
+        self.0.append(number, step, now)?;
+        self.1.store(number, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+        self.0.read(first, most)
+    }
+}
+
+/// The system gives back what a failed sync did not write, and the power takes it.
+#[test]
+fn no_step_is_kept_behind_one_whose_sync_failed() {
+    let operations = lived(2).0.operations();
+    let (mut gone_on, mut stopped) = (0, 0);
+    for operation in 0..operations {
+        for is_cut in [true, false] {
+            let (disk, count) = (MemoryFiles::new(), Arc::new(AtomicU64::new(0)));
+            let store = Acknowledging(journal_store(&disk).unwrap(), Arc::clone(&count));
+            let mut session = Session::open_with(store, options()).unwrap();
+            if operation < disk.operations() {
+                continue;
+            }
+            disk.fault_at(operation, Fault::Forget);
+            if !is_cut {
+                disk.fault_at(operation + 1, Fault::Fail);
+            }
+            let lived = (0..4).any(|_| live(&mut session, &model(Api::Chat), 2).is_ok());
+            *(if lived { &mut gone_on } else { &mut stopped }) += 1;
+            drop(session);
+            for unsynced in [UnsyncedBytes::Lost, UnsyncedBytes::Zeroed, UnsyncedBytes::Kept] {
+                let disk = disk.crash(unsynced, false);
+                let found =
+                    open(&disk).map(drop).map(|()| all_steps(journal_store(&disk).unwrap()));
+                let found = found.unwrap_or_else(|error| panic!("{operation}, {is_cut}: {error}"));
+                let acknowledged = count.load(Ordering::SeqCst);
+                assert!(found.len() as u64 >= acknowledged, "{operation}, {is_cut}");
+            }
+        }
+    }
+    assert!(gone_on > 20 && stopped > 5, "{gone_on}, {stopped}");
 }
 
 /// A file system of a megabyte, where one may be mounted.

@@ -412,7 +412,9 @@ impl Store for Directory {
     }
 
     fn reopen(&mut self, session: &SessionName) {
-        self.logs.remove(session);
+        if self.logs.get(session).is_some_and(SessionLog::is_sure) {
+            self.logs.remove(session);
+        }
     }
 
     fn sessions(&mut self) -> Result<Vec<SessionName>> {

@@ -44,6 +44,8 @@ pub(super) struct SessionLog {
     /// Why the log does not end where it was acknowledged.
     lost: Option<LostEnd>,
     has_failed: bool,
+    /// Whether the file may hold what a sync that failed did not write.
+    is_unsure: bool,
 }
 
 /// Whose log a file is.
@@ -141,6 +143,7 @@ impl SessionLog {
             mark: None,
             lost: None,
             has_failed: false,
+            is_unsure: false,
         };
         let found = log.file().survey()?;
         if let Some(damage) = found.damage.first() {
@@ -233,6 +236,11 @@ impl SessionLog {
         self.has_failed
     }
 
+    /// Whether the log is what the disk has: then it can be opened anew, and gone on with.
+    pub(super) fn is_sure(&self) -> bool {
+        !self.is_unsure
+    }
+
     fn usable(&self) -> Result<()> {
         if self.has_failed {
             let message = "an earlier write failed, so what the file holds is unknown until the journal is opened anew";
@@ -315,7 +323,7 @@ impl SessionLog {
         let Records::Written(writer) = &mut self.records else {
             return Err(Error::new(ErrorKind::Locked, "the journal was opened for reading only"));
         };
-        let mut positions = Vec::new();
+        let (mut positions, begun) = (Vec::new(), writer.end());
         let end = end_path(writer.records().path());
         if self.positions.is_empty() {
             self.mark = Some(HighWater::create(files, &end, LogMark::default())?);
@@ -324,21 +332,33 @@ impl SessionLog {
             let first = to_value(&FirstRecord { kind, session, life: Arc::clone(&life) })?;
             positions.push(writer.append(first.to_string().as_bytes())?);
             // A disk may write the event and lose this; then nobody could say whose it is.
-            writer.sync()?;
+            self.sync(files, begun)?;
             self.life = life;
         }
         let Records::Written(writer) = &mut self.records else { return Ok(()) };
+        let begun = writer.end();
         let mut bytes = Vec::new();
         for (sequence, writing) in append.numbered() {
             bytes.clear();
             record::put(&mut bytes, sequence, &writing.event, writing.recorded_at);
             positions.push(writer.append(&bytes)?);
         }
-        writer.sync()?;
+        self.sync(files, begun)?;
         self.positions.extend(positions);
         let check = Some(crc32fast::hash(&bytes));
         let mark = LogMark { last: self.last(), check };
         self.mark.as_ref().map_or(Ok(()), |high_water| Ok(high_water.raise(mark)?))
+    }
+
+    /// Makes what was appended durable. Where that fails it is cut from `begun` on: the system may give
+    /// it back, say that it is durable at the next sync, and lose it with the power.
+    fn sync(&mut self, files: &dyn Files, begun: u64) -> Result<()> {
+        let Records::Written(writer) = &mut self.records else { return Ok(()) };
+        let synced = writer.sync();
+        if synced.is_err() {
+            self.is_unsure = files.truncate(writer.records().path(), begun).is_err();
+        }
+        Ok(synced?)
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     io,
+    ops::Range,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -31,6 +32,9 @@ pub enum Fault {
     Short,
     /// It does nothing and claims to have done it.
     Lose,
+    /// A sync fails, and the system holds what it did not write for written: it gives it back, later
+    /// syncs pass over it, and it is lost with the power. Other operations fail.
+    Forget,
     /// It does half of its work and fails, and so does everything after it.
     Crash,
 }
@@ -63,6 +67,8 @@ struct Disk {
 struct Content {
     live: Vec<u8>,
     durable: Vec<u8>,
+    /// What no sync writes any more.
+    forgotten: Option<Range<usize>>,
     locked: bool,
 }
 
@@ -78,6 +84,7 @@ enum FaultPlan {
     Done,
     Lost,
     Half,
+    Forgotten,
 }
 
 impl MemoryFiles {
@@ -112,7 +119,7 @@ impl MemoryFiles {
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
         let mut disk = self.disk();
         let bytes = bytes.into();
-        let content = Content { live: bytes.clone(), durable: bytes, locked: false };
+        let content = Content { live: bytes.clone(), durable: bytes, ..Content::default() };
         disk.contents.push(content);
         let node = Node::File(disk.contents.len() - 1);
         disk.live.insert(path.as_ref().to_owned(), node);
@@ -184,7 +191,7 @@ impl Content {
             UnsyncedBytes::Zeroed => [kept, &vec![0; first.len()], second].concat(),
             UnsyncedBytes::Kept => self.live.clone(),
         };
-        Self { live: bytes.clone(), durable: bytes, locked: false }
+        Self { live: bytes.clone(), durable: bytes, ..Self::default() }
     }
 }
 
@@ -200,6 +207,7 @@ impl Disk {
             None => Ok(FaultPlan::Done),
             Some(Fault::Lose) => Ok(FaultPlan::Lost),
             Some(Fault::Fail) => Err(injected()),
+            Some(Fault::Forget) => Ok(FaultPlan::Forgotten),
             Some(Fault::Short) => Ok(FaultPlan::Half),
             Some(Fault::Crash) => {
                 self.crashed = true;
@@ -213,7 +221,7 @@ impl Disk {
         match self.operate()? {
             FaultPlan::Done => Ok(true),
             FaultPlan::Lost => Ok(false),
-            FaultPlan::Half => Err(injected()),
+            FaultPlan::Half | FaultPlan::Forgotten => Err(injected()),
         }
     }
 
@@ -251,7 +259,9 @@ impl Files for MemoryFiles {
         let content = match (there, mode) {
             (Some(content), OpenMode::Create) => {
                 if disk.operate_whole()? {
-                    disk.content(content)?.live.clear();
+                    let content = disk.content(content)?;
+                    content.live.clear();
+                    content.forgotten = None;
                 }
                 content
             }
@@ -282,8 +292,10 @@ impl Files for MemoryFiles {
         let content = disk.file(path)?;
         if disk.operate_whole()? {
             let content = disk.content(content)?;
-            content.live.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            content.live.truncate(length);
             content.durable = content.live.clone();
+            content.forgotten.take_if(|range| range.start >= length);
         }
         Ok(())
     }
@@ -373,6 +385,7 @@ impl OpenFile for MemoryFile {
         let wanted = match course {
             FaultPlan::Done => bytes.len(),
             FaultPlan::Lost => return Ok(()),
+            FaultPlan::Forgotten => return Err(injected()),
             FaultPlan::Half => bytes.len() / 2,
         };
         let room = disk.room.map_or(usize::MAX, |room| usize::try_from(room).unwrap_or(usize::MAX));
@@ -392,6 +405,7 @@ impl OpenFile for MemoryFile {
         let wanted = match course {
             FaultPlan::Done => bytes.len(),
             FaultPlan::Lost => return Ok(()),
+            FaultPlan::Forgotten => return Err(injected()),
             FaultPlan::Half => bytes.len() / 2,
         };
         let live = &mut disk.content(self.content)?.live;
@@ -408,8 +422,17 @@ impl OpenFile for MemoryFile {
         let course = disk.operate()?;
         let content = disk.content(self.content)?;
         match course {
-            FaultPlan::Done => content.durable.clone_from(&content.live),
+            FaultPlan::Done => {
+                content.durable.clone_from(&content.live);
+                let forgotten = content.forgotten.clone();
+                let hole = forgotten.and_then(|range| content.durable.get_mut(range));
+                hole.into_iter().for_each(|hole| hole.fill(0));
+            }
             FaultPlan::Lost => {}
+            FaultPlan::Forgotten => {
+                content.forgotten = Some(content.durable.len()..content.live.len());
+                return Err(injected());
+            }
             FaultPlan::Half => {
                 content.durable = content.after(UnsyncedBytes::Halved).live;
                 return Err(injected());
