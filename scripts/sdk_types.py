@@ -3,9 +3,9 @@
     sdk_types.py FORM FILE…         each line of each file is a request
     sdk_types.py FORM --list LIST   the names of the files stand in LIST, each ended by a zero byte
 
-FORM is openai, responses or anthropic, as the program prints them, or whole bodies with a model. A request is accepted where
-pydantic finds that it is of the SDK's type for the body of a call, with no member that the type
-does not have. The exit code is 1 where one is not, and standard output says which and why.
+FORM is openai, responses or anthropic, as the program prints them, or whole bodies with a model.
+A request is accepted where pydantic finds that it is of the SDK's type for the body of a call, with
+no member that the type does not have. The exit code is 1 where one is not, and standard output says which and why.
 """
 
 import json

@@ -73,16 +73,17 @@ pub fn certainty_for(model: &str, counter: &dyn TokenCounter) -> Certainty {
     }
 }
 
-/// How many tokens a token of o200k is to the models with these words in their names, at the most that
-/// recorded sessions showed (`docs/counts.md`). Nobody published their tokenizers.
-const SLOPES: [(&str, u32); 2] = [("claude", 1_205_000), ("gemini", 1_228_000)];
+/// How many millionths of a token a token of a counter is to the models with a word in their names, at
+/// the most that recorded sessions showed (`docs/counts.md`). Nobody published their tokenizers.
+const SLOPES: [(&str, &str, u32); 2] =
+    [("o200k_base", "claude", 1_205_000), ("o200k_base", "gemini", 1_228_000)];
 
 /// The factor from counts by a tokenizer to those of a model that reported nothing yet: 1 where
 /// nothing else was measured.
 pub(crate) fn usual_slope(model: &str, counter: &dyn TokenCounter) -> Slope {
-    let mut measured = SLOPES.iter().filter(|_| counter.id() == "o200k_base");
-    let found = measured.find(|(family, _)| model.contains(family));
-    found.and_then(|(_, slope)| Slope::from_millionths(*slope)).unwrap_or(Slope::ONE)
+    let mut measured = SLOPES.iter().filter(|(of, ..)| counter.id() == *of);
+    let found = measured.find(|(_, family, _)| model.contains(family));
+    found.and_then(|(.., slope)| Slope::from_millionths(*slope)).unwrap_or(Slope::ONE)
 }
 
 /// The parameters that add nothing to the input.

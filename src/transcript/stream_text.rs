@@ -14,17 +14,12 @@ pub(crate) fn said_in(stream: &str) -> (String, String) {
     (text, reasoning)
 }
 
-/// The APIs name their events apart, so an event says whose it is.
+/// The text and the reasoning of an event. The APIs name their events apart, so each says whose it is.
 fn said_by(event: &Value) -> (Option<&str>, Option<&str>) {
     match event.str_at("type") {
-        Some("content_block_start") => {
-            let block = event.get("content_block");
-            let of = |kind: &str| block.and_then(|block| block.str_at(kind));
-            (of("text"), of("thinking"))
-        }
-        Some("content_block_delta") => {
-            let delta = event.get("delta");
-            let of = |kind: &str| delta.and_then(|delta| delta.str_at(kind));
+        Some("content_block_start" | "content_block_delta") => {
+            let part = event.get("content_block").or_else(|| event.get("delta"));
+            let of = |kind: &str| part.and_then(|part| part.str_at(kind));
             (of("text"), of("thinking"))
         }
         Some("response.output_text.delta" | "response.refusal.delta") => {

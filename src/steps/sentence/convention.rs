@@ -10,8 +10,8 @@ use super::{
 use crate::text::{
     holds,
     words::convention::{
-        ALLS, ASKING, BEING, GATES, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES, STAYS,
-        TELLING, TOLD, USES,
+        ALLS, ASKING, BEING, DEEDS, GATES, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES,
+        STAYS, TELLING, TOLD, USES,
     },
 };
 
@@ -54,7 +54,7 @@ fn forbids(rest: &str) -> bool {
     let mut others = all.iter().filter(|word| !LASTING.contains(*word)).take(4).skip(1);
     let tells = |word: &&str| TELLING.contains(word) || word.len() > 4 && word.ends_with("ed");
     // `No force pushes.`
-    let is_deed = all.last().is_some_and(|of| of.ends_with("es") || of.ends_with("ing"))
+    let is_deed = all.last().is_some_and(|of| DEEDS.iter().any(|end| of.ends_with(end)))
         && all.len() < 4
         && !all.iter().any(|word| TOLD.contains(word));
     let is_lasting = what.starts_with([' ', '\'']) && (holds(lasting, &LASTING) || is_deed);
