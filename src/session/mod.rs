@@ -24,8 +24,8 @@ pub use live::JournalStore;
 #[cfg(feature = "nats")]
 pub use live::NatsSession;
 pub use live::{
-    AnswerStream, Awaits, MemoryStore, Model, Receipt, Session, SessionAnswer, SessionOptions,
-    SessionRequest, SessionStore, StreamedText, Tool, ToolCall,
+    AnswerStream, Awaits, MemoryStore, Model, PaidAnswer, Receipt, Session, SessionAnswer,
+    SessionOptions, SessionRequest, SessionStore, StreamedText, Tool, ToolCall,
 };
 pub use request_sums::RequestSums;
 pub use viewer::{ViewedFrame, ViewedTail, Viewer, unknown_records};

@@ -16,18 +16,22 @@ pub(crate) struct ReadReply {
     pub(crate) frames: Vec<Frame>,
     /// What it says of itself.
     pub(crate) answer: ModelAnswer,
-    /// Why it is not whole: its stream broke off.
-    pub(crate) cut: Option<String>,
 }
 
 impl ReadReply {
-    /// Reads the body of a response of `api`: its JSON, or the events of its stream. `number` is where it
-    /// stands in its source. O(the body).
+    /// Reads the body of a response of `api`: its JSON, or the events of its stream. Its frames begin with
+    /// the sequence `first`, and `number` is where it stands in its source. `cut` says why it is not
+    /// whole, where that is known. O(the body).
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where it is no response, [`ErrorKind::Provider`] where it is an error of the
     /// provider, with its words.
-    pub(crate) fn of(api: Api, text: &str, first: FrameSeq, number: u64) -> Result<Self> {
+    pub(crate) fn of(
+        api: Api,
+        text: &str,
+        (first, number): (FrameSeq, u64),
+        cut: Option<String>,
+    ) -> Result<Self> {
         let refused = |words: &str| {
             Error::new(ErrorKind::Provider, format!("the provider answered with an error: {words}"))
         };
@@ -61,8 +65,8 @@ impl ReadReply {
             Some(error) if error.is_last => format!("the stream ended with {}", error.summary),
             _ => "the stream has no end".to_owned(),
         };
-        let cut = error.map(|error| format!("the answer ended with {error}"));
-        let cut = cut.or_else(|| (!streamed.is_whole).then(no_end));
+        let cut = cut.or_else(|| error.map(|error| format!("the answer ended with {error}")));
+        said.cut = cut.or_else(|| (!streamed.is_whole).then(no_end)).map(Box::from);
         let mut sink = Sink::starting_at(first);
         for item in api.reply(response, false) {
             match api {
@@ -73,8 +77,7 @@ impl ReadReply {
         sink.finish();
         let mut frames: Vec<Frame> = sink.ready.into_iter().map(|record| record.frame).collect();
         // Nobody but the model speaks in its answer; what its provider's tools answered comes with it.
-        let others = |frame: &&Frame| matches!(frame.source, Source::User | Source::System);
-        if frames.iter().any(|frame| others(&frame)) {
+        if frames.iter().any(|frame| matches!(frame.source, Source::User | Source::System)) {
             return Err(Error::expected("an answer of the model", "a message of another role"));
         }
         if frames.is_empty() {
@@ -83,16 +86,17 @@ impl ReadReply {
                 "a response without one",
             ));
         }
-        part_calls(&mut frames);
+        number_repeated_ids(&mut frames);
         let agents = frames.iter_mut().find(|frame| frame.source == Source::Agent);
         let imported = agents.and_then(|frame| frame.imported.as_mut());
         imported.into_iter().for_each(|imported| imported.answer = Some(Box::new(said.clone())));
-        Ok(Self { frames, answer: said, cut })
+        Ok(Self { frames, answer: said })
     }
 }
 
-/// Gives calls whose id another call of the answer has an id of their own: a result is of one call.
-fn part_calls(frames: &mut [Frame]) {
+/// Gives a call an id of its own where an earlier call of the answer has the same: a result is of one
+/// call.
+fn number_repeated_ids(frames: &mut [Frame]) {
     let mut ids = HashSet::new();
     for op in frames.iter_mut().flat_map(|frame| &mut frame.ops) {
         let FacetChange::Add(facet) = &mut op.change else { continue };

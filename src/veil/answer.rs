@@ -16,6 +16,8 @@ pub struct ModelAnswer {
     pub usage: Option<Usage>,
     /// Why the model stopped, in the source's words.
     pub stop: Option<Box<str>>,
+    /// Why it is not whole: its stream broke off.
+    pub cut: Option<Box<str>>,
     /// The provider's id. Wire name `response` or `part`.
     pub id: Option<AnswerId>,
     /// The provider's id of the request.
@@ -47,6 +49,7 @@ impl ModelAnswer {
             model: self.model.or(other.model),
             usage: self.usage.or(other.usage),
             stop: self.stop.or(other.stop),
+            cut: self.cut.or(other.cut),
             id: self.id.or(other.id),
             request: self.request.or(other.request),
             copied: self.copied.or(other.copied),
@@ -73,6 +76,7 @@ impl ModelAnswer {
         object.put_some("model", self.model.as_deref());
         object.put_some("usage", self.usage.as_ref().map(Usage::to_json));
         object.put_some("stop", self.stop.as_deref());
+        object.put_some("cut", self.cut.as_deref());
         match &self.id {
             Some(AnswerId::Response(id)) => object.put("response", &**id),
             Some(AnswerId::Part(id)) => object.put("part", &**id),
@@ -91,6 +95,7 @@ impl ModelAnswer {
             model: wire::text(&mut fields, "model")?,
             usage: fields.object("usage")?.map(|usage| Usage::from_json(&usage.into())),
             stop: wire::text(&mut fields, "stop")?,
+            cut: wire::text(&mut fields, "cut")?,
             id: response.map(AnswerId::Response).or(part.map(AnswerId::Part)),
             request: wire::text(&mut fields, "request")?,
             copied: fields.nested("copied", CopyOf::from_json)?,

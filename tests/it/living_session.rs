@@ -634,6 +634,9 @@ fn an_answer_that_is_cut_at_any_event_loses_no_word() {
                     assert_eq!(answer.cut.as_deref(), Some("the connection was reset"));
                     assert!(answer.calls.is_empty());
                     let frames = session.history().frames();
+                    let cut = |at| frames.get(at)?.imported.as_ref()?.answer.as_ref()?.cut.clone();
+                    let marked: Vec<_> = (0..frames.len()).filter_map(cut).collect();
+                    assert_eq!(marked, ["the connection was reset".into()], "{path}: {at}");
                     let kept: String = (0..frames.len())
                         .filter(|at| frames.source(*at) == Some(Source::Agent))
                         .filter_map(|at| Some(frames.snapshot(at)?.text().to_owned()))
@@ -651,6 +654,29 @@ fn an_answer_that_is_cut_at_any_event_loses_no_word() {
         }
     }
     eprintln!("{cuts} cuts");
+}
+
+#[test]
+fn bytes_that_are_no_text_lose_no_word_of_a_stream() {
+    let event = |text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let streamed = |pieces: &[&[u8]]| {
+        let mut session = asked(Api::Chat);
+        let mut stream = session.answer_stream();
+        pieces.iter().for_each(|piece| drop(stream.push(piece)));
+        stream.end().unwrap()
+    };
+    let (first, second) = (event("High water"), event(" at five."));
+    let answer = streamed(&[first.as_bytes(), second.as_bytes(), end.as_bytes(), b"\xff\n"]);
+    assert_eq!((answer.text.as_str(), answer.cut), ("High water at five.", None));
+
+    let broken = second.replace(" at ", " \u{1} ").into_bytes();
+    let broken: Vec<u8> = broken.iter().map(|of| if *of == 1 { 0xff } else { *of }).collect();
+    let answer = streamed(&[first.as_bytes(), &broken, end.as_bytes()]);
+    assert_eq!(answer.text, "High water \u{fffd} five.");
+    assert!(answer.cut.unwrap().contains("UTF-8"));
 }
 
 /// The example is killed, goes on, and has sent byte for byte what it would have sent otherwise. Cargo

@@ -9,8 +9,8 @@ use afterimage::{
     session::{Awaits, MemoryStore, Model, Session, Tool},
     transcript::Api,
     veil::{
-        BRANCH_TOPIC, COMPACTION_TOPIC, CONTEXT_EDIT_TOPIC, Facet, FacetOp, Frame, SUBAGENT_TOPIC,
-        Source,
+        BRANCH_TOPIC, COMPACTION_TOPIC, CONTEXT_EDIT_TOPIC, Facet, FacetOp, Frame, PartContent,
+        SUBAGENT_TOPIC, Source,
     },
 };
 
@@ -112,6 +112,16 @@ fn frames(topic: &str, payload: &str) -> Vec<Frame> {
     [bare()].into_iter().chain(other).collect()
 }
 
+fn aye(api: Api) -> &'static str {
+    match api {
+        Api::Chat => r#"{"choices":[{"message":{"role":"assistant","content":"Aye."}}]}"#,
+        Api::Messages => r#"{"content":[{"type":"text","text":"Aye."}]}"#,
+        _ => {
+            r#"{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Aye."}]}]}"#
+        }
+    }
+}
+
 /// Whatever was pushed: the session goes on, and is the same one when it is opened again.
 fn goes_on(session: &mut Session, store: &MemoryStore, api: Api, of: &str) {
     let again = Session::open_with(store.clone(), options())
@@ -132,14 +142,7 @@ fn goes_on(session: &mut Session, store: &MemoryStore, api: Api, of: &str) {
             let mut again = Session::open_with(store.clone(), options()).unwrap();
             assert_eq!(again.request(&large(api)).unwrap().body, body, "{of}");
         }
-        let said = match api {
-            Api::Chat => r#"{"choices":[{"message":{"role":"assistant","content":"Aye."}}]}"#,
-            Api::Messages => r#"{"content":[{"type":"text","text":"Aye."}]}"#,
-            _ => {
-                r#"{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Aye."}]}]}"#
-            }
-        };
-        session.answer(said).unwrap_or_else(|error| panic!("{of}: {error}"));
+        session.answer(aye(api)).unwrap_or_else(|error| panic!("{of}: {error}"));
     }
     let turns = session.turns();
     assert!((1..=turns).all(|turn| session.sent(turn).is_ok()), "{of}");
@@ -258,6 +261,39 @@ fn what_holds_now_does_not_rewrite_what_was_said() {
     session.system("You are a harbour pilot.").unwrap();
     session.ambient("clock", "noon").unwrap();
     goes_on(&mut session, &store, Api::Messages, "ambient");
+}
+
+/// What is said meanwhile changes a state whose id the answer takes.
+#[test]
+fn an_answer_that_is_half_taken_is_let_go() {
+    for api in APIS {
+        let (mut session, store) = begun(api, false);
+        if let Awaits::Results(calls) = session.awaits() {
+            calls.iter().for_each(|call| session.tool_result(&call.id, "06:10").unwrap());
+        } else {
+            session.user("And?").unwrap();
+        }
+        let id = format!("speech-{}.0", session.history().frames().len() + 1);
+        let facet = Facet::new(id.as_str(), FacetType::STATE, "mine").named("state");
+        let facet = facet.with_part(PartContent::ToolDefinition { name: "tide".into() });
+        let state = Frame::new(0, Source::Environment).with(FacetOp::add(facet));
+        push(&mut session, &store, state).unwrap();
+        session.request(&large(api)).unwrap();
+        // The state has the name that such a part needs, and the answer has none.
+        let part = Object::from_iter([("kind", Value::from("toolDefinition"))]);
+        let change = Object::from_iter([("part", part.into())]);
+        let rewrite = Frame::new(0, Source::Environment).with(FacetOp::rewrite(id, change));
+        push(&mut session, &store, rewrite).unwrap();
+        let (kept, frames) = (steps(&store).len(), session.history().frames().len());
+        let error = session.answer(aye(api)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Shape, "{error}");
+        assert_eq!((steps(&store).len(), session.history().frames().len()), (kept, frames));
+        assert_eq!(session.awaits(), Awaits::Answer);
+        // The state changes before the next request, and its answer can be taken.
+        session.request(&large(api)).unwrap();
+        session.answer(aye(api)).unwrap();
+        goes_on(&mut session, &store, api, "half");
+    }
 }
 
 /// Ids that answers give to their facets.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use afterimage::{
     ErrorKind, json,
-    observe::Policy,
+    observe::{Pointer, Policy},
     session::{Awaits, MemoryStore, Model, Session, Tool, bridge::checkpoint::DraftOptions},
     timeline::{Data, Event, TurnRecord},
     transcript::Api,
@@ -64,6 +64,26 @@ fn what_another_policy_forgets_is_shown_no_more() {
     session.observe(other).unwrap();
     session.user("And now?").unwrap();
     assert!(!session.request(&model()).unwrap().body.contains("Systems: 1 entries"));
+}
+
+#[test]
+fn a_result_whose_account_has_no_name_that_can_be_is_read_and_not_observed() {
+    for name in [String::new(), "x".repeat(10_000)] {
+        let store = MemoryStore::default();
+        let mut session = Session::open(store.clone()).unwrap();
+        let usernames = vec![Pointer::parse("/username").unwrap()];
+        session.observe(Policy { usernames, ..Policy::default() }).unwrap();
+        session.tools([Tool::new("get_map", "The map.", schema())]).unwrap();
+        session.user("Where is Sol?").unwrap();
+        session.request(&model()).unwrap();
+        session.answer(CALL).unwrap();
+        let result = format!(r#"{{"username": "{name}", "systems": [{{"id": "sol"}}]}}"#);
+        session.tool_result("c1", result).unwrap();
+        assert_eq!(session.awaits(), Awaits::Answer);
+        let body = session.request(&model()).unwrap().body;
+        assert!(body.contains("sol") && !body.contains("Systems: 1 entries"), "{body}");
+        assert_eq!(Session::open(store).unwrap().request(&model()).unwrap().body, body);
+    }
 }
 
 #[test]

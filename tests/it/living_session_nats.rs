@@ -10,7 +10,7 @@ use afterimage::{
     ErrorKind, Result,
     id::FacetType,
     journal::{NatsJournal, NatsOptions, SessionName},
-    json::{Object, ObjectExt},
+    json::{self, Object, ObjectExt},
     session::{Awaits, Model, NatsSession, SessionOptions},
     transcript::Api,
     veil::{Facet, FacetOp, FacetPart, Frame, Media, PartContent, PartSource, Source},
@@ -137,6 +137,32 @@ fn a_step_that_no_message_holds_goes_to_the_object_store() {
         let body = session.request(&model).await.unwrap().body;
         late.catch_up().await.unwrap();
         assert!(late.request(&model).await.unwrap().body == body);
+        drop((session, late));
+
+        // They go with their session.
+        let (pilot, other) =
+            (SessionName::new("pilot").unwrap(), SessionName::new("pilo").unwrap());
+        let journal = NatsJournal::connect(options.clone()).await.unwrap();
+        let others = journal.put_bytes(&other, b"the tides").await.unwrap();
+        let events = journal.read(&pilot, 1, 99).await.unwrap();
+        let large = events.iter().filter(|event| &*event.kind == "large-step");
+        let large: Vec<(String, u64)> = large
+            .map(|event| {
+                let step = json::read(&event.body).unwrap();
+                let bytes = step.get("bytes").unwrap().as_u64().unwrap();
+                (step.str_at("object").unwrap().to_owned(), bytes)
+            })
+            .collect();
+        assert!(large.len() > 2, "{large:?}");
+        for (object, bytes) in &large {
+            assert_eq!(journal.bytes(object, *bytes).await.unwrap().len() as u64, *bytes);
+        }
+        journal.delete(&pilot).await.unwrap();
+        for (object, bytes) in &large {
+            let error = journal.bytes(object, *bytes).await.unwrap_err();
+            assert_eq!(error.kind(), afterimage::journal::ErrorKind::Damaged, "{error}");
+        }
+        assert_eq!(journal.bytes(&others, 9).await.unwrap(), b"the tides");
     });
 }
 
@@ -178,8 +204,10 @@ fn of_two_processes_one_answer_counts_and_the_other_is_kept() {
         let error = other.answer(said("No.")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
         assert_eq!(other.awaits(), Awaits::User);
-        assert_eq!(other.paid_beside().len(), 1);
-        assert_eq!(other.paid_beside()[0].input, Some(7));
+        let paid = other.paid_beside()[0].clone();
+        assert_eq!((paid.turn, paid.api, paid.body), (1, Api::Chat, said("No.")));
+        assert_eq!(paid.usage.unwrap().input, Some(7));
+        assert_eq!(other.sent(paid.turn).await.unwrap(), body);
 
         assert_eq!(one.catch_up().await.unwrap(), 1);
         for session in [&mut one, &mut other] {
@@ -192,6 +220,44 @@ fn of_two_processes_one_answer_counts_and_the_other_is_kept() {
         assert!(next.contains("Yes.") && !next.contains("No."), "{next}");
         assert_eq!(one.catch_up().await.unwrap(), 2);
         assert_eq!(one.request(&model).await.unwrap().body, next);
+    });
+}
+
+/// Whoever catches up between its request and the answer, or finds that the others asked again.
+#[test]
+fn an_answer_to_a_request_that_was_answered_meanwhile_is_kept_as_paid() {
+    on_a_server(|options| async move {
+        let model = Model::anthropic("m", 8_000);
+        let mut one = open(&options).await;
+        one.user("Is it open?").await.unwrap();
+        one.request(&model).await.unwrap();
+        let mut other = open(&options).await;
+        let body = other.request(&model).await.unwrap().body;
+        let answer = |text: &str| {
+            format!(
+                r#"{{"type":"message","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"usage":{{"input_tokens":7,"output_tokens":2}}}}"#
+            )
+        };
+        one.answer(answer("Yes.")).await.unwrap();
+        one.user("And tomorrow?").await.unwrap();
+        one.request(&Model::chat("m", 8_000)).await.unwrap();
+        assert_eq!(other.catch_up().await.unwrap(), 3);
+        assert_eq!(other.unanswered(), Some(2));
+        // An error of the provider costs nothing.
+        let refused = other.answer(r#"{"type":"error","error":{"message":"overloaded"}}"#).await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Provider);
+        let error = other.answer(answer("No.")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert_eq!((other.unanswered(), other.history().frames().len()), (Some(2), 3));
+        one.catch_up().await.unwrap();
+        for session in [&mut one, &mut other] {
+            let [paid] = session.paid_beside() else { panic!("{:?}", session.paid_beside()) };
+            let paid = paid.clone();
+            assert_eq!((paid.turn, paid.api, paid.body), (1, Api::Messages, answer("No.")));
+            assert_eq!(paid.usage.unwrap().input, Some(7));
+            assert_eq!(session.sent(1).await.unwrap(), body);
+        }
+        one.answer(said("Tomorrow too.")).await.unwrap();
     });
 }
 

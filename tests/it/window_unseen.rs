@@ -60,6 +60,11 @@ impl Reader {
             let text = self.lines(file, *lines).concat();
             self.session.tool_result(&format!("t{turn}f{file}"), text).unwrap();
         }
+        self.ask(files)
+    }
+
+    /// The request, and how many lines of each of the last files it shows.
+    fn ask(&mut self, files: &[usize]) -> (SessionRequest, Vec<usize>) {
         let request = self.session.request(&self.model).unwrap();
         let is_shown = |line: &&String| request.body.contains(line.trim_end());
         let shown = |(file, lines): (usize, &usize)| {
@@ -84,6 +89,31 @@ fn unseen_results_stand_whole_while_what_is_older_can_give_way() {
         }
         assert!(epochs > 0, "{tokens}: {epochs}");
     }
+}
+
+/// The answer breaks off, and the session goes back to ask for it again while more holds.
+#[test]
+fn results_are_as_unseen_as_before_once_the_session_went_back() {
+    let (mut reader, files, mut epochs) = (Reader::new(8_000), [12; 12], 0);
+    for turn in 0..8 {
+        reader.session.ambient("chart", "A calm sea.").unwrap();
+        assert_eq!(reader.read(&files).1, files, "{turn}");
+        let Reader { session, .. } = &mut reader;
+        let mut stream = session.answer_stream();
+        for event in [
+            r#"{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"All"}}"#,
+        ] {
+            stream.push(format!("data: {event}\n\n"));
+        }
+        stream.cut("the connection was reset").unwrap();
+        session.rewind(session.turns()).unwrap();
+        session.ambient("chart", "Mind the tide, the wind and the pilot. ".repeat(120)).unwrap();
+        let (request, shown) = reader.ask(&files);
+        epochs += usize::from(request.receipt.epoch.is_some());
+        assert_eq!(shown, files, "{turn}: {:?}", request.receipt);
+    }
+    assert!(epochs > 0);
 }
 
 #[test]

@@ -3,11 +3,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
-    super::bridge::{
-        checkpoint::{Draft, DraftOptions},
-        observed::SUMMARY_FACET as OBSERVATIONS,
-    },
-    Awaits, Model, SessionAnswer, ToolCall,
+    Awaits, Model, PaidAnswer, SessionAnswer, ToolCall,
     memory::Memory,
     scale::Scales,
     step::{AnswerStep, RequestStep, Step},
@@ -18,14 +14,12 @@ use crate::guard::Guard;
 use crate::{
     Error, ErrorKind, Result,
     bill::MediaItem,
-    checkpoint::ShrunkCheckpoint,
     compress::CompressionJob,
     hud::{Hud, RenderRequest},
     id::{FacetId, FacetType, FrameSeq, Millis},
     json::Value,
-    observe::{Observations, Policy},
     snapshot::FrameSnapshot,
-    timeline::{Data, PushReport, TurnRecord},
+    timeline::{Data, TurnRecord},
     transcript::{Api, ReadReply, Record},
     usage::Usage,
     veil::{
@@ -93,13 +87,13 @@ pub(super) struct Core {
     /// What was said since.
     later: Vec<Frame>,
     /// Frames of the history that are in no step yet.
-    unsaved: Vec<Frame>,
+    pub(super) unsaved: Vec<Frame>,
     /// The frames of the last answer, where it is whole.
     answer: Option<FrameSeq>,
     /// Whether something was said that no answer has seen.
     is_unanswered: bool,
-    /// The usage of answers that are in no context.
-    paid: Vec<Usage>,
+    /// The answers that are in no context.
+    paid: Vec<PaidAnswer>,
     /// How many tokens those that are counted here are to each model.
     pub(super) scales: Scales,
     /// What was reported of the last request that was answered.
@@ -172,7 +166,7 @@ impl Core {
         self.window.as_ref()
     }
 
-    pub(super) fn paid_beside(&self) -> &[Usage] {
+    pub(super) fn paid_beside(&self) -> &[PaidAnswer] {
         &self.paid
     }
 
@@ -188,6 +182,11 @@ impl Core {
     /// The number of the request that waits for its answer.
     pub(super) fn unanswered(&self) -> Option<u64> {
         self.is_asking.then_some(self.turns)
+    }
+
+    /// The number of that request, and the API of its model.
+    pub(super) fn asked(&self) -> Option<(u64, Api)> {
+        self.unanswered().zip(self.last.as_ref().map(|last| last.model.api))
     }
 
     /// Takes note that a step of so many bytes is durable.
@@ -219,10 +218,7 @@ impl Core {
     /// What the history has against its frames, and a request that is not the one with its hash.
     pub(super) fn take(&mut self, step: Step, bytes: usize) -> Result<()> {
         let Step { at, frames, tools, request, answer, paid, policy, world, turn, .. } = step;
-        if let (Some(paid), Some(last)) = (paid, &self.last) {
-            let read = ReadReply::of(last.model.api, &paid.body, FrameSeq::default(), 0);
-            self.paid.extend(read.ok().and_then(|read| read.answer.usage));
-        }
+        self.paid.extend(paid.map(PaidAnswer::read).transpose()?);
         if let Some(tools) = tools {
             self.tools = tools;
         }
@@ -310,10 +306,7 @@ impl Core {
     /// The last frame of the request that the last answer is to.
     pub(super) fn last_end(&self) -> Option<FrameSeq> {
         let frames = self.history.frames();
-        let is_left = |at: &usize| {
-            let sequence = frames.get(*at).map(|frame| frame.sequence);
-            sequence.is_some_and(|of| self.outside.iter().any(|range| range.contains(&of)))
-        };
+        let is_left = |at: &usize| frames.get(*at).is_some_and(|of| self.is_outside(of.sequence));
         let is_agents = |at: &usize| frames.source(*at) == Some(Source::Agent);
         let mut in_force = (0..frames.len()).rev().filter(|at| !is_left(at));
         in_force.by_ref().find(is_agents)?;
@@ -321,10 +314,14 @@ impl Core {
         frames.get(end).map(|frame| frame.sequence)
     }
 
+    /// Whether a frame is in no context, since the session went back behind it.
+    pub(super) fn is_outside(&self, frame: FrameSeq) -> bool {
+        self.outside.iter().any(|range| range.contains(&frame))
+    }
+
     /// Whether the session went back behind the frame before this one.
     fn is_left(&self, end: FrameSeq) -> bool {
-        let last = end.get().checked_sub(1).map(FrameSeq::new);
-        last.is_some_and(|last| self.outside.iter().any(|range| range.contains(&last)))
+        end.get().checked_sub(1).is_some_and(|last| self.is_outside(FrameSeq::new(last)))
     }
 
     fn take_said(&mut self, frames: Vec<Frame>, now: Millis) -> Result<()> {
@@ -362,7 +359,7 @@ impl Core {
         Ok(())
     }
 
-    fn push_said(&mut self, frame: Frame, now: Millis) -> Result<()> {
+    pub(super) fn push_said(&mut self, frame: Frame, now: Millis) -> Result<()> {
         let shows = frame.added().any(Facet::is_shown_in_frames);
         let (is_agents, is_system) =
             (frame.source == Source::Agent, frame.source == Source::System);
@@ -511,73 +508,16 @@ impl Core {
         Some(Step { tools: Some(tools), ..self.said(now) })
     }
 
-    /// What waits for the answer to come, where it is nothing but what holds now: it belongs to the
-    /// request after that one.
+    /// Whether nothing but ambient facets was said since the last request to this model: they wait for
+    /// its answer.
     pub(super) fn waits_for_answer(&self, model: &Model) -> bool {
         let is_ambient = |op: &FacetOp| match &op.change {
             FacetChange::Add(facet) => facet.facet_type == FacetType::AMBIENT,
             _ => self.facet(op.facet_id()).is_some_and(|of| of.facet_type == FacetType::AMBIENT),
         };
-        let ops = |frame: &Frame| frame.events.is_empty() && frame.ops.iter().all(is_ambient);
-        self.is_asked(model) && self.later.iter().all(ops)
-    }
-
-    /// Observes what tools answer; `None` where that is so already.
-    pub(super) fn observe(&mut self, policy: &Policy, now: Millis) -> Result<Option<Step>> {
-        let known = self.memory.observations.as_ref().map(Observations::policy);
-        if known.is_some_and(|known| known == policy) {
-            return Ok(None);
-        }
-        self.memory.observe(policy.to_json(), self.hud.counter())?;
-        Ok(Some(Step { policy: Some(policy.to_json()), ..self.said(now) }))
-    }
-
-    /// Begins the world; `None` where it began like that.
-    pub(super) fn begin_world(&mut self, state: Data, now: Millis) -> Result<Option<Step>> {
-        if let Some(world) = &self.memory.world
-            && world.state_at(0).is_ok_and(|began| began == state)
-        {
-            return Ok(None);
-        }
-        let kept = state.to_json();
-        self.memory.begin_world(state, now)?;
-        Ok(Some(Step { world: Some(kept), ..self.said(now) }))
-    }
-
-    /// Adds a turn to the world.
-    pub(super) fn turn(&mut self, turn: TurnRecord, now: Millis) -> Result<(PushReport, Step)> {
-        let is_timed = turn.timestamp != Millis::default();
-        let report = self.memory.turn(if is_timed { turn } else { turn.at(now) })?;
-        let world = self.memory.world.as_ref();
-        let turn = world.map(|world| world.turn(world.last_turn())).transpose()?;
-        let turn = turn.map(|turn| turn.to_json());
-        Ok((report, Step { turn, ..self.said(now) }))
-    }
-
-    /// Shows what is known of tools' answers, where that is another thing than what is shown.
-    pub(super) fn show_observations(&mut self, now: Millis) -> Result<()> {
-        let shown = self.facet(OBSERVATIONS);
-        if let Some(op) = self.memory.summary(shown.as_deref(), now)? {
-            let sequence = self.history.next_sequence().unwrap_or_default();
-            let frame = Frame::new(sequence, Source::Environment).with(op);
-            self.push_said(frame.clone(), now)?;
-            self.unsaved.push(frame);
-        }
-        Ok(())
-    }
-
-    /// A checkpoint of what is in force.
-    pub(super) fn checkpoint(&self, options: &DraftOptions) -> Result<ShrunkCheckpoint> {
-        let mut draft = Draft::new();
-        let frames = self.history.frames();
-        let is_left =
-            |frame: &Frame| self.outside.iter().any(|range| range.contains(&frame.sequence));
-        for frame in (0..frames.len()).filter_map(|at| frames.get(at)) {
-            if !is_left(&frame) {
-                draft.see(&frame);
-            }
-        }
-        draft.checkpoint(options, &**self.hud.counter())
+        let is_only_ambient =
+            |frame: &Frame| frame.events.is_empty() && frame.ops.iter().all(is_ambient);
+        self.is_asked(model) && self.later.iter().all(is_only_ambient)
     }
 
     /// Whether what waits for the answer says something of the facet with this id.
@@ -586,7 +526,7 @@ impl Core {
         ops.any(|op| op.facet_id().as_str() == id)
     }
 
-    /// The text of the ambient facet with this id.
+    /// The facet with this id, as it holds now.
     pub(super) fn facet(&self, id: &str) -> Option<Arc<Facet>> {
         self.history.veil().get(id)
     }
@@ -647,8 +587,8 @@ impl Core {
             return Err(Error::new(ErrorKind::Other, message));
         };
         let first = self.history.next_sequence().unwrap_or_default();
-        let read = ReadReply::of(model.api, body, first, self.next_step())?;
-        let cut = cut.or(read.cut);
+        let read = ReadReply::of(model.api, body, (first, self.next_step()), cut)?;
+        let cut = read.answer.cut.map(String::from);
         let frames: Vec<FrameSeq> = read.frames.iter().map(|frame| frame.sequence).collect();
         let speech = read.frames.iter().flat_map(Frame::added);
         let speech = speech.filter(|facet| facet.facet_type == FacetType::SPEECH);

@@ -3,15 +3,23 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use super::{core::Core, step::Step};
 use crate::{
     Error, ErrorKind, Result,
+    checkpoint::ShrunkCheckpoint,
     id::Millis,
     json::Value,
     observe::{self, Freshness, Moment, Observations, PlannedCall, Policy, Response},
-    session::{ToolCall, bridge::observed::summary_op},
+    session::{
+        ToolCall,
+        bridge::{
+            checkpoint::{Draft, DraftOptions},
+            observed::{SUMMARY_FACET as OBSERVATIONS, summary_op},
+        },
+    },
     timeline::{Data, PushReport, Timeline, TurnRecord},
     tokens::TokenCounter,
-    veil::{CallOutcome, Facet, FacetOp, Frame, PartContent},
+    veil::{CallOutcome, Facet, FacetOp, Frame, PartContent, Source},
 };
 
 /// The agent of a session, and the account of one whose tools name none.
@@ -28,6 +36,8 @@ const KNOWN: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) observations: Option<Observations>,
+    /// Whether tools tell which account a call is of.
+    names_accounts: bool,
     /// The account and the name of each observation, the one that was stored last at the end.
     stored: VecDeque<(String, String)>,
     pub(super) world: Option<Timeline>,
@@ -39,7 +49,9 @@ impl Memory {
     /// # Errors
     /// [`ErrorKind::Shape`] for a policy that contradicts itself.
     pub(super) fn observe(&mut self, policy: Value, counter: &Arc<dyn TokenCounter>) -> Result<()> {
-        let observations = Observations::in_memory(Policy::from_json(policy)?)?;
+        let policy = Policy::from_json(policy)?;
+        self.names_accounts = !policy.usernames.is_empty() || !policy.login.is_empty();
+        let observations = Observations::in_memory(policy)?;
         self.observations = Some(observations.counted_by(Arc::clone(counter)));
         self.stored.clear();
         Ok(())
@@ -60,7 +72,7 @@ impl Memory {
                 CallOutcome::Unstated | CallOutcome::Done => response,
                 _ => response.failed(),
             };
-            let answered = if names_accounts(observations.policy()) {
+            let answered = if self.names_accounts {
                 observe::ToolCall::new(AGENT, &call.name, &response)
             } else {
                 observe::ToolCall::of_account(AGENT, &call.name, &response)
@@ -96,7 +108,7 @@ impl Memory {
     pub(super) fn summary(&self, shown: Option<&Facet>, now: Millis) -> Result<Option<FacetOp>> {
         let Some(observations) = &self.observations else { return Ok(None) };
         let now = Moment::at(now);
-        let summary = if names_accounts(observations.policy()) {
+        let summary = if self.names_accounts {
             observations.summary_of_agent(AGENT, now, SUMMARY)?
         } else {
             observations.summary(AGENT, now, SUMMARY)?
@@ -117,7 +129,7 @@ impl Memory {
         now: Millis,
     ) -> Result<Option<Freshness>> {
         let Some(observations) = &self.observations else { return Ok(None) };
-        let call = if names_accounts(observations.policy()) {
+        let call = if self.names_accounts {
             PlannedCall::new(AGENT, tool)
         } else {
             PlannedCall::of_account(AGENT, tool)
@@ -168,7 +180,60 @@ impl Memory {
     }
 }
 
-/// Whether tools tell which account a call is of.
-fn names_accounts(policy: &Policy) -> bool {
-    !policy.usernames.is_empty() || !policy.login.is_empty()
+impl Core {
+    /// Observes what tools answer; `None` where that is so already.
+    pub(super) fn observe(&mut self, policy: &Policy, now: Millis) -> Result<Option<Step>> {
+        let known = self.memory.observations.as_ref().map(Observations::policy);
+        if known.is_some_and(|known| known == policy) {
+            return Ok(None);
+        }
+        self.memory.observe(policy.to_json(), self.hud.counter())?;
+        Ok(Some(Step { policy: Some(policy.to_json()), ..self.said(now) }))
+    }
+
+    /// Begins the world; `None` where it began like that.
+    pub(super) fn begin_world(&mut self, state: Data, now: Millis) -> Result<Option<Step>> {
+        if let Some(world) = &self.memory.world
+            && world.state_at(0).is_ok_and(|began| began == state)
+        {
+            return Ok(None);
+        }
+        let kept = state.to_json();
+        self.memory.begin_world(state, now)?;
+        Ok(Some(Step { world: Some(kept), ..self.said(now) }))
+    }
+
+    /// Adds a turn to the world.
+    pub(super) fn turn(&mut self, turn: TurnRecord, now: Millis) -> Result<(PushReport, Step)> {
+        let is_timed = turn.timestamp != Millis::default();
+        let report = self.memory.turn(if is_timed { turn } else { turn.at(now) })?;
+        let world = self.memory.world.as_ref();
+        let turn = world.map(|world| world.turn(world.last_turn())).transpose()?;
+        let turn = turn.map(|turn| turn.to_json());
+        Ok((report, Step { turn, ..self.said(now) }))
+    }
+
+    /// Shows what is known of tools' answers, where that is another thing than what is shown.
+    pub(super) fn show_observations(&mut self, now: Millis) -> Result<()> {
+        let shown = self.facet(OBSERVATIONS);
+        if let Some(op) = self.memory.summary(shown.as_deref(), now)? {
+            let sequence = self.history.next_sequence().unwrap_or_default();
+            let frame = Frame::new(sequence, Source::Environment).with(op);
+            self.push_said(frame.clone(), now)?;
+            self.unsaved.push(frame);
+        }
+        Ok(())
+    }
+
+    /// A checkpoint of what is in force.
+    pub(super) fn checkpoint(&self, options: &DraftOptions) -> Result<ShrunkCheckpoint> {
+        let mut draft = Draft::new();
+        let frames = self.history.frames();
+        for frame in (0..frames.len()).filter_map(|at| frames.get(at)) {
+            if !self.is_outside(frame.sequence) {
+                draft.see(&frame);
+            }
+        }
+        draft.checkpoint(options, &**self.hud.counter())
+    }
 }

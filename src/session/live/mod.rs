@@ -13,12 +13,14 @@ mod session;
 mod spans;
 mod step;
 mod store;
+#[cfg(all(test, feature = "nats"))]
+mod store_tests;
 mod stream;
 mod summaries;
 mod tool;
 
 pub use model::Model;
-pub use receipt::{Awaits, Receipt, SessionAnswer, SessionRequest, ToolCall};
+pub use receipt::{Awaits, PaidAnswer, Receipt, SessionAnswer, SessionRequest, ToolCall};
 #[cfg(feature = "nats")]
 pub use session::NatsSession;
 pub use session::{Session, SessionOptions};

@@ -19,7 +19,9 @@ const MOST_OUTPUT: u64 = 8_192;
 /// ```
 /// use afterimage::session::Model;
 ///
-/// let model = Model::anthropic("claude-sonnet-4-6", 200_000).output(16_000).with("service_tier", "auto");
+/// let model = Model::anthropic("claude-sonnet-4-6", 200_000)
+///     .output(16_000)
+///     .with("service_tier", "auto");
 /// assert_eq!(model.budget().room(), 184_000);
 /// ```
 #[non_exhaustive]

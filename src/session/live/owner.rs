@@ -12,10 +12,10 @@ use std::{
 use super::spans::Spans;
 use super::{
     super::bridge::checkpoint::DraftOptions,
-    Awaits, Model, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
+    Awaits, Model, PaidAnswer, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
     beside::{Beside, WindowWriting},
     core::Core,
-    step::{AnswerStep, Step, StepWindow},
+    step::{Step, StepWindow},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -25,8 +25,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     observe::{Freshness, Observations, Policy},
     timeline::{Data, PushReport, Timeline, TurnRecord},
-    transcript::Record,
-    usage::Usage,
+    transcript::{Api, Record},
     veil::{CallOutcome, Facet, FacetOp, Frame, History, PartContent, Source},
     window::ContextWindow,
 };
@@ -60,6 +59,8 @@ pub(super) struct Owner<S> {
     options: SessionOptions,
     hud: Hud,
     beside: Arc<Beside>,
+    /// The number and the API of the request that waits for its answer here.
+    asked: Option<(u64, Api)>,
     writing: Option<WindowWriting>,
     #[cfg(feature = "storage")]
     spans: Spans,
@@ -77,6 +78,7 @@ impl<S: Steps> Owner<S> {
             options,
             hud,
             beside,
+            asked: None,
             writing: None,
             #[cfg(feature = "storage")]
             spans: Spans::default(),
@@ -310,6 +312,7 @@ impl<S: Steps> Owner<S> {
                 return Err(error);
             }
         };
+        self.asked = Some((request.receipt.turn, model.api));
         #[cfg(feature = "storage")]
         {
             let window = self.core.as_ref().and_then(Core::window);
@@ -340,15 +343,34 @@ impl<S: Steps> Owner<S> {
     }
 
     async fn keep_answer(&mut self, body: &str, cut: Option<String>) -> Result<SessionAnswer> {
+        let asked = self.asked.take();
         let core = self.core().await?;
+        let asked = asked.or_else(|| core.asked());
+        let reason = cut.clone();
+        let paid = |(turn, api)| PaidAnswer::to(turn, api, body, reason.clone());
+        if let Some(late) = asked.filter(|(turn, _)| core.unanswered() != Some(*turn)) {
+            // An error of the provider costs nothing, and the answer may still come.
+            let late = paid(late).read().inspect_err(|_| self.asked = asked)?;
+            self.keep_paid(late).await?;
+            let message = "another process went on meanwhile; `paid_beside` has the answer";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
         let frames = core.history().frames().len();
         match core.answer(body, cut, clock()) {
-            Ok((answer, step)) => self.keep(step).await.map(|()| answer),
+            Ok((answer, step)) => {
+                let kept = self.keep(step).await;
+                let is_late = kept.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict);
+                if let Some(late) = asked.filter(|_| is_late) {
+                    self.keep_paid(paid(late)).await?;
+                }
+                kept.map(|()| answer)
+            }
             Err(error) => {
                 // What is half taken is let go.
                 if core.history().frames().len() > frames {
                     self.read_again().await;
                 }
+                self.asked = asked;
                 Err(error)
             }
         }
@@ -394,18 +416,15 @@ impl<S: Steps> Owner<S> {
         let _ = self.core().await;
     }
 
-    /// Makes a step durable. Where that fails, what is kept counts. An answer that another process was
-    /// faster than is kept beside: it was paid.
+    /// Makes a step durable. Where that fails, what is kept counts.
     async fn keep(&mut self, step: Step) -> Result<()> {
         let Err(error) = self.append(&step).await else { return Ok(()) };
         self.read_again().await;
-        if let (ErrorKind::Conflict, Some(answer)) = (error.kind(), step.answer) {
-            self.keep_paid(answer).await?;
-        }
         Err(error)
     }
 
-    async fn keep_paid(&mut self, answer: AnswerStep) -> Result<()> {
+    /// Keeps an answer that another process was faster than beside the others: it was paid.
+    async fn keep_paid(&mut self, answer: PaidAnswer) -> Result<()> {
         let step = Step { paid: Some(answer), ..Step::at(clock()) };
         for _ in 0..TRIES {
             self.core().await?;
@@ -463,7 +482,7 @@ impl<S> Owner<S> {
         self.core.as_ref().map_or(0, Core::turns)
     }
 
-    pub(super) fn paid_beside(&self) -> &[Usage] {
+    pub(super) fn paid_beside(&self) -> &[PaidAnswer] {
         self.core.as_ref().map_or(&[], Core::paid_beside)
     }
 

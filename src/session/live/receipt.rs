@@ -1,9 +1,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 #[cfg(feature = "rules")]
 use crate::guard::{CacheForecast, NoForecast};
 use crate::{
-    Error,
+    Error, Result,
     bill::MediaCount,
     compress::Epoch,
     export::ExportReport,
@@ -11,6 +13,7 @@ use crate::{
     id::{ChunkType, FrameSeq},
     json::Value,
     request::{RequestDiff, RequestTokens},
+    transcript::{Api, ReadReply},
     usage::Usage,
     window::{DroppedFrames, ShortenedFrame},
 };
@@ -113,6 +116,40 @@ pub struct SessionAnswer {
     pub cut: Option<String>,
     /// Its frames in the history.
     pub frames: Vec<FrameSeq>,
+}
+
+/// An answer that is in no context, since another process was faster. It was paid all the same.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct PaidAnswer {
+    /// The number of the request that it answers, which [`Session::sent`](super::Session::sent) gives.
+    pub turn: u64,
+    /// The API of its model.
+    pub api: Api,
+    /// The response or all events of its stream, as it came.
+    pub body: String,
+    /// Why it is not whole: its stream broke off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
+    /// The usage as reported.
+    #[serde(skip)]
+    pub usage: Option<Usage>,
+}
+
+impl PaidAnswer {
+    pub(super) fn to(turn: u64, api: Api, body: &str, cut: Option<String>) -> Self {
+        Self { turn, api, body: body.to_owned(), cut, usage: None }
+    }
+
+    /// With its usage.
+    ///
+    /// # Errors
+    /// Those of [`ReadReply::of`].
+    pub(super) fn read(self) -> Result<Self> {
+        let read = ReadReply::of(self.api, &self.body, <_>::default(), self.cut.clone())?;
+        Ok(Self { usage: read.answer.usage, ..self })
+    }
 }
 
 /// What a session waits for.

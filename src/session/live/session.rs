@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 use super::store::NatsSteps;
 use super::{
     super::bridge::checkpoint::DraftOptions,
-    AnswerStream, Awaits, Model, SessionAnswer, SessionRequest, SessionStore, Tool,
+    AnswerStream, Awaits, Model, PaidAnswer, SessionAnswer, SessionRequest, SessionStore, Tool,
     owner::{Owner, Steps, now},
 };
 #[cfg(feature = "nats")]
@@ -19,7 +19,6 @@ use crate::{
     timeline::{Data, PushReport, Timeline, TurnRecord},
     tokens::{Memo, TokenCounter, default_counter},
     transcript::Record,
-    usage::Usage,
     veil::{Frame, History},
     window::ContextWindow,
 };
@@ -262,7 +261,9 @@ macro_rules! faces {
 faces! {
     change {
         /// Sets the system prompt. Costs nothing where it is that already; another one after the first
-        /// is refused.
+        /// is refused. Say it first: a system prompt stands where it was said, and Anthropic, which has
+        /// no place for one behind other messages, reads it there as the user's words
+        /// ([`Receipt::repairs`](super::Receipt::repairs)).
         ///
         /// # Errors
         /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where the session has another system
@@ -400,7 +401,7 @@ faces! {
         /// [`ErrorKind::Provider`](crate::ErrorKind::Provider) where it is an error of the provider,
         /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) where it is no response: the request then still
         /// waits. [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where another process went on
-        /// meanwhile: the answer is kept, and is in no context. [`ErrorKind::Utf8`](crate::ErrorKind::Utf8),
+        /// meanwhile: the answer is in [`paid_beside`](Self::paid_beside), and in no context. [`ErrorKind::Utf8`](crate::ErrorKind::Utf8),
         /// and those of the store.
         fn answer(body: impl AsRef<[u8]>) -> Result<SessionAnswer>;
 
@@ -424,8 +425,9 @@ faces! {
         /// How many requests there were.
         fn turns() -> u64;
 
-        /// The usage of answers that are in no context, since another process was faster.
-        fn paid_beside() -> &[Usage];
+        /// The answers that are in no context, since another process was faster: with the request that
+        /// each is to, by [`sent`](Self::sent), they are exchanges that were paid.
+        fn paid_beside() -> &[PaidAnswer];
 
         /// The frames so far.
         fn history() -> &History;

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Model;
+use super::{Model, PaidAnswer};
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -13,7 +13,7 @@ use crate::{
 const VERSION: u64 = 1;
 
 /// What a session keeps of one thing that happened: what was said, a request, or an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Step {
     pub(super) version: u64,
@@ -31,7 +31,7 @@ pub(super) struct Step {
     pub(super) answer: Option<AnswerStep>,
     /// An answer that came too late: another process was faster. It is in no context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) paid: Option<AnswerStep>,
+    pub(super) paid: Option<PaidAnswer>,
     /// How what tools answer is observed from here on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<Value>,
@@ -112,10 +112,7 @@ pub(super) struct BodyChange {
 
 impl Step {
     pub(super) fn at(now: Millis) -> Self {
-        let (frames, tools, request, answer, paid) = Default::default();
-        let (policy, world, turn, window) = Default::default();
-        let version = VERSION;
-        Self { version, at: now, frames, tools, request, answer, paid, policy, world, turn, window }
+        Self { version: VERSION, at: now, ..Self::default() }
     }
 
     /// The window that these bytes of a step have. Most are told from such by a look.

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 #[cfg(feature = "nats")]
 use super::NatsSession;
 use super::{Session, SessionAnswer};
@@ -47,6 +49,21 @@ impl<'s, S> AnswerStream<'s, S> {
         StreamedText { text, reasoning }
     }
 
+    /// What came as a text, and why it is not whole where that shows. The first `read` bytes are events: what
+    /// follows them and is no text belongs to no answer.
+    fn text(bytes: &[u8], read: usize) -> (Cow<'_, str>, Option<String>) {
+        match str::from_utf8(bytes) {
+            Ok(text) => (text.into(), None),
+            Err(error) if (1..=error.valid_up_to()).contains(&read) => {
+                (Self::valid(bytes).into(), None)
+            }
+            Err(error) => {
+                let reason = format!("the stream is not all text in UTF-8; {error}");
+                (String::from_utf8_lossy(bytes), Some(reason))
+            }
+        }
+    }
+
     /// What came, without a last character that is cut.
     fn valid(bytes: &[u8]) -> &str {
         bytes.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default()
@@ -54,13 +71,14 @@ impl<'s, S> AnswerStream<'s, S> {
 }
 
 impl AnswerStream<'_> {
-    /// The stream has come to its end. Where its last event did not come, what came is an answer that
-    /// is [cut](SessionAnswer::cut).
+    /// The stream has come to its end. Where its last event did not come, or not all of it is text in
+    /// UTF-8, what came is an answer that is [cut](SessionAnswer::cut).
     ///
     /// # Errors
     /// Those of [`Session::answer`].
     pub fn end(self) -> Result<SessionAnswer> {
-        self.session.answer(&self.bytes)
+        let (body, cut) = Self::text(&self.bytes, self.read);
+        self.session.take_answer(&body, cut)
     }
 
     /// The stream broke off, for this reason: what came of it is kept.
@@ -79,7 +97,8 @@ impl AnswerStream<'_, NatsSession> {
     /// # Errors
     /// Those of [`NatsSession::answer`].
     pub async fn end(self) -> Result<SessionAnswer> {
-        self.session.answer(&self.bytes).await
+        let (body, cut) = Self::text(&self.bytes, self.read);
+        self.session.take_answer(&body, cut).await
     }
 
     /// As [`AnswerStream::<Session>::cut`].

@@ -350,15 +350,15 @@ fn the_bytes_of_a_session_go_with_it_and_those_of_others_stay() {
         let server = Server::shared();
         let (journal, store) = (open(&server, 1).await, Store::of(&server).await);
         let (removed, other) = (name("a"), name("ab"));
-        let mut kept = Vec::new();
+        let (bytes, mut kept) = (vec![7; 300_000], Vec::new());
         for session in [&removed, &removed, &other] {
             append(&journal, session, &kept.len().to_string()).await;
-            kept.push(journal.put_bytes(session, &[7; 300_000]).await.unwrap());
+            kept.push(journal.put_bytes(session, &bytes).await.unwrap());
         }
         assert_eq!(store.objects().await, 3);
         journal.delete(&removed).await.unwrap();
         assert_eq!(store.objects().await, 1);
-        assert_eq!(journal.bytes(&kept[2], 300_000).await.unwrap(), [7; 300_000]);
+        assert_eq!(journal.bytes(&kept[2], 300_000).await.unwrap(), bytes);
         journal.delete(&other).await.unwrap();
         assert_eq!(store.messages().await, 0);
     });
