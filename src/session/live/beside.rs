@@ -6,16 +6,14 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, TryRecvError, sync_channel},
     },
-    thread::{self, JoinHandle},
+    thread,
 };
 
 use super::summaries::Summaries;
 use crate::{
     Error, ErrorKind, Result,
     compress::{CompressionJob, Engine},
-    json,
     tokens::TokenCounter,
-    window::ContextWindow,
 };
 
 /// Has an engine answer jobs: at once, or each in a thread of its own.
@@ -113,34 +111,5 @@ impl Summaries for Beside {
                 false
             }
         }
-    }
-}
-
-/// A window that is written down in a thread of its own: one that stands for many frames takes long.
-#[derive(Debug)]
-pub(super) struct WindowWriting(JoinHandle<Option<String>>);
-
-impl WindowWriting {
-    /// Begins to write the window after the request with this number; `None` where there is no thread
-    /// for it.
-    pub(super) fn start(turn: u64, window: ContextWindow) -> Option<Self> {
-        let write = move || {
-            let state = window.to_json();
-            let member = format!(r#"{{"window":{{"turn":{turn},"state":{state}}}}}"#);
-            // A step that could not be read again is none.
-            json::read(member.as_bytes()).is_ok().then_some(member)
-        };
-        let thread = thread::Builder::new().name("window".to_owned()).spawn(write).ok()?;
-        Some(Self(thread))
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.0.is_finished()
-    }
-
-    /// Waits for it: an object with the member of a step that holds it. `None` where writing failed: the
-    /// next one is another try.
-    pub(super) fn written(self) -> Option<String> {
-        self.0.join().ok().flatten()
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     window::ContextWindow,
 };
 
-/// A step keeps the window where the steps since the last such one have so many times its bytes.
+/// Steps keep the window where those since the last time have so many times its bytes.
 const TIMES_WINDOW: usize = 4;
 /// And where they have so many bytes.
 const LEAST_BYTES: usize = 32 << 10;
@@ -59,9 +59,9 @@ pub(super) struct Core {
     pub(super) hud: Hud,
     pub(super) history: History,
     pub(super) window: Option<ContextWindow>,
-    /// The window as a step has it, until it is needed.
+    /// The window as steps have it, until it is needed.
     pub(super) saved_window: Option<Value>,
-    /// The last window that a step has, and the request that it is as after; until that is taken.
+    /// The last window that steps have, and the request that it is as after; until that is taken.
     kept_window: Option<(u64, Value)>,
     /// The bytes of the steps since a window was kept, and of that window.
     since_window: usize,
@@ -195,7 +195,7 @@ impl Core {
         self.since_window = self.since_window.saturating_add(bytes);
     }
 
-    /// The window, where it is time that a step keeps it; with its turn.
+    /// The window, where it is time that steps keep it; with its turn.
     pub(super) fn window_due(&self) -> Option<(u64, &ContextWindow)> {
         let is_due = self.since_window >= LEAST_BYTES.max(TIMES_WINDOW * self.window_bytes);
         let window = self.window.as_ref().filter(|_| is_due && self.waiting.is_empty());

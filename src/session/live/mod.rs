@@ -3,6 +3,7 @@
 mod asking;
 mod beside;
 mod core;
+mod kept_window;
 mod memory;
 mod model;
 mod owner;

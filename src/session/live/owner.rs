@@ -13,9 +13,10 @@ use super::spans::Spans;
 use super::{
     super::bridge::checkpoint::DraftOptions,
     Awaits, Model, PaidAnswer, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
-    beside::{Beside, WindowWriting},
+    beside::Beside,
     core::Core,
-    step::{Step, StepWindow},
+    kept_window::{WindowParts, WindowWriting},
+    step::Step,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -400,7 +401,6 @@ impl<S: Steps> Owner<S> {
         } else {
             self.writing = None;
             let window = last_window(&mut self.store).await?;
-            let window = window.map(|StepWindow { turn, state }| (turn, state));
             let mut core = Core::new(self.hud.clone(), window);
             read_steps(&mut self.store, 1, |step, bytes| core.take(step, bytes).map(|()| true))
                 .await?;
@@ -442,21 +442,19 @@ impl<S: Steps> Owner<S> {
 
     async fn append(&mut self, step: &Step) -> Result<()> {
         let Some(core) = &mut self.core else { return Ok(()) };
-        let is_written = self.writing.as_ref().is_some_and(WindowWriting::is_done);
-        let writing = self.writing.take_if(|_| is_written);
-        let is_tried = writing.is_some();
-        let window = writing.and_then(WindowWriting::written);
-        let bytes = step.to_bytes(window.as_deref())?;
+        let part = self.writing.as_mut().and_then(WindowWriting::next_part);
+        let bytes = step.to_bytes(part.as_deref())?;
         self.store.append(core.next_step(), &bytes, step.at).await?;
         core.stepped(bytes.len());
-        if is_tried {
+        if let Some(window) = self.writing.as_ref().and_then(WindowWriting::bytes_written) {
             // Where it could not be written, the next try waits as long.
-            core.keeps_window(window.map_or(0, |window| window.len()));
+            self.writing = None;
+            core.keeps_window(window);
         }
         Ok(())
     }
 
-    /// Begins to write the window down where it is time for that: a later step has it.
+    /// Begins to write the window down where it is time for that: later steps have it.
     fn write_window(&mut self) {
         let due = self.core.as_ref().filter(|_| self.writing.is_none()).and_then(Core::window_due);
         if let Some((turn, window)) = due {
@@ -504,16 +502,16 @@ impl<S> Owner<S> {
     }
 }
 
-/// The last window that a step has.
-async fn last_window(store: &mut impl Steps) -> Result<Option<StepWindow>> {
-    let (mut number, mut last) = (1, None);
+/// The last window that steps have, and the request that it is as after.
+async fn last_window(store: &mut impl Steps) -> Result<Option<(u64, Value)>> {
+    let (mut number, mut parts) = (1, WindowParts::default());
     loop {
         let page = store.read(number, PAGE).await?;
         if page.is_empty() {
-            return Ok(last);
+            return Ok(parts.last());
         }
         number += page.len() as u64;
-        last = page.iter().rev().find_map(|bytes| Step::window_in(bytes)).or(last);
+        page.iter().filter_map(|bytes| Step::window_in(bytes)).for_each(|part| parts.take(part));
     }
 }
 

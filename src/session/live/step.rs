@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Model, PaidAnswer};
+use super::{Model, PaidAnswer, kept_window::WindowPart};
 use crate::{
     Error, ErrorKind, Result,
     id::Millis,
@@ -41,19 +41,10 @@ pub(super) struct Step {
     /// A turn of the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) turn: Option<Value>,
-    /// What stood for frames after an earlier request: with it the requests up to there need not be made
-    /// again.
+    /// A part of what stood for frames after an earlier request: with all of it the requests up to there
+    /// need not be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) window: Option<StepWindow>,
-}
-
-/// A window that is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StepWindow {
-    /// The number of the request that it is as after.
-    pub(super) turn: u64,
-    pub(super) state: Value,
+    pub(super) window: Option<WindowPart>,
 }
 
 /// A request that was made.
@@ -115,13 +106,13 @@ impl Step {
         Self { version: VERSION, at: now, ..Self::default() }
     }
 
-    /// The window that these bytes of a step have. Most are told from such by a look.
-    pub(super) fn window_in(bytes: &[u8]) -> Option<StepWindow> {
+    /// The part of a window that these bytes of a step have. Most are told from such by a look.
+    pub(super) fn window_in(bytes: &[u8]) -> Option<WindowPart> {
         memchr::memmem::find(bytes, br#""window":{"turn""#)?;
         Self::from_bytes(bytes).ok()?.window
     }
 
-    /// The step, with a window that was written down behind its members.
+    /// The step, with a part of a window that was written down behind its members.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] where it could not be read again: values that are nested too deep.
