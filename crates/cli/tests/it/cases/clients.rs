@@ -637,3 +637,29 @@ fn kimi_says_its_prompt_its_tools_and_its_project() {
         assert_eq!(usage(path), (8_900, 149, 6));
     }
 }
+
+/// Sessions of tools that are not read, each in the form that it has.
+#[test]
+fn a_form_that_is_not_read_is_refused_by_what_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = r#"{"role":"user","content":"When is high water?"}"#;
+    let steps = format!(r#"{{"schema_version":"1","steps":[{message}]}}"#);
+    let forms = [
+        ("notes.md", "# chat started\n\n#### When is high water?\n", "not JSON"),
+        ("steps.json", &steps, r#"an object with the keys "schema_version", "steps""#),
+        ("kept.json", r#"{"history":[{"contextItems":[]}]}"#, r#"an object with the keys "history""#),
+        ("said.json", r#"[{"ts":1,"type":"say","text":"Hi"}]"#, "an array with an object alone"),
+        ("typed.json", r#"[{"type":"human","data":{"content":"Hi"}}]"#, "an array with an object alone"),
+        ("parts.json", r#"[{"kind":"request","parts":[]}]"#, "an array with an object alone"),
+    ];
+    for (name, text, found) in forms {
+        let path = file(folder.path(), name, &[text.to_owned()]);
+        for command in ["stats", "render", "requests"] {
+            let refused = run(&[command, &path]);
+            assert_eq!(refused.code, Some(2), "{command} {name}");
+            assert!(refused.out.is_empty(), "{command} {name}: {}", refused.out);
+            assert!(refused.err.contains(found), "{command} {name}: {}", refused.err);
+            assert!(refused.err.contains(name), "{command} {name}: {}", refused.err);
+        }
+    }
+}
