@@ -33,8 +33,9 @@ fn peak(folder: &Path) -> Option<u64> {
 #[test]
 fn the_memory_of_stats_does_not_grow_with_the_sessions_of_a_folder() {
     const SESSIONS: usize = 50;
-    const TIMES: usize = 16;
-    const LIMIT: u64 = 4 << 10;
+    const TIMES: usize = 32;
+    // What a busy machine's threads hold at once differs from run to run by some megabytes.
+    const LIMIT: u64 = 8 << 10;
     // The text of the others alone is more than twice that.
     const { assert!(((TIMES - 1) * SESSIONS * SESSION_BYTES) as u64 > 2 * (LIMIT << 10)) };
     let folder = tempfile::tempdir().unwrap();

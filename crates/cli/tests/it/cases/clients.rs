@@ -647,9 +647,17 @@ fn a_form_that_is_not_read_is_refused_by_what_it_holds() {
     let forms = [
         ("notes.md", "# chat started\n\n#### When is high water?\n", "not JSON"),
         ("steps.json", &steps, r#"an object with the keys "schema_version", "steps""#),
-        ("kept.json", r#"{"history":[{"contextItems":[]}]}"#, r#"an object with the keys "history""#),
+        (
+            "kept.json",
+            r#"{"history":[{"contextItems":[]}]}"#,
+            r#"an object with the keys "history""#,
+        ),
         ("said.json", r#"[{"ts":1,"type":"say","text":"Hi"}]"#, "an array with an object alone"),
-        ("typed.json", r#"[{"type":"human","data":{"content":"Hi"}}]"#, "an array with an object alone"),
+        (
+            "typed.json",
+            r#"[{"type":"human","data":{"content":"Hi"}}]"#,
+            "an array with an object alone",
+        ),
         ("parts.json", r#"[{"kind":"request","parts":[]}]"#, "an array with an object alone"),
     ];
     for (name, text, found) in forms {
