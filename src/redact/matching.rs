@@ -206,7 +206,7 @@ fn is_login(before: &str, behind: &str) -> bool {
 fn is_in_authority(before: &str) -> bool {
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`<>(,".contains(c)).next();
     let authority = word.and_then(|word| word.rsplit_once("://"));
-    authority.is_some_and(|(_, begin)| !begin.contains(['/', '?', '#']))
+    authority.is_some_and(|(_, begin)| !begin.contains(['/', '?', '#', ';', '&', '=']))
 }
 
 /// Whether a secret is a word in small letters that stands before any name of a password:
