@@ -16,7 +16,7 @@ use crate::text::{
             COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, ONLYS, PARTICIPLES, PERSONS,
             SENSES, TASKS,
         },
-        standing::YOURS,
+        standing::{WANTING, YOURS},
     },
 };
 
@@ -34,9 +34,17 @@ pub(super) fn is_statement(clause: &str) -> bool {
 /// Whether a sentence says what is so or was so: `You pushed it without my consent`.
 pub(super) fn is_account(lower: &str) -> bool {
     let words = words(lower);
-    let is_past = |word: &&str| PAST.contains(word) || word.len() > 4 && word.ends_with("ed");
+    let is_past = |word: &&str| PAST.contains(word) || is_regular_past(word);
     let is_subject = |word: &&str| PERSONS.contains(word) || YOURS.contains(word);
-    words.first().is_some_and(is_subject) && words.iter().take(4).any(is_past) || is_told(lower)
+    // `I need the generated files` says what is wanted.
+    let asks = |word: &&&str| OBLIGING.contains(*word) || WANTING.contains(*word);
+    let mut told = words.iter().take(4).take_while(|word| !asks(word));
+    words.first().is_some_and(is_subject) && told.any(is_past) || is_told(lower)
+}
+
+/// `pushed`, and not `proceed`.
+fn is_regular_past(word: &str) -> bool {
+    word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
 }
 
 /// `I don't know my number`, `I always get an error`
@@ -53,10 +61,7 @@ fn is_past(words: &[&str]) -> bool {
     let is_obliged = |words: &[&str]| {
         words.windows(3).any(|of| matches!(of, [modal, "not" | "never" | "just", "have"] if OBLIGING.contains(modal)))
     };
-    let past = |word: &str| {
-        IRREGULAR_PAST.contains(&word)
-            || word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") && word != "embed"
-    };
+    let past = |word: &str| IRREGULAR_PAST.contains(&word) || is_regular_past(word);
     let is_subject = |word: &str| PERSONS.contains(&word) || THINGS.contains(&word);
     words.windows(3).any(|of| {
         let &[before, word, after] = of else { return false };
