@@ -132,8 +132,8 @@ impl Journal {
 
     /// Goes on with a session after a write that failed: its log is opened anew at its next use, as
     /// [`Journal::append`] says, and a torn tail is cut. An event whose append failed may be there.
-    /// What a sync did not make durable was cut; where the system did not let it be, the session takes
-    /// nothing before the journal itself is opened anew. O(1).
+    /// What a sync did not make durable was cut. Where the system refused that too, the session takes
+    /// nothing before the journal is opened anew: look then whether the disk has what it shows. O(1).
     pub fn reopen(&mut self, session: &SessionName) {
         self.tails.remove(session);
         self.store.reopen(session);

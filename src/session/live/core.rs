@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Awaits, Model, PaidAnswer, SessionAnswer, ToolCall,
+    kept_window::KeptWindow,
     memory::Memory,
     scale::Scales,
-    step::{AnswerStep, RequestStep, Step},
+    step::{AnswerStep, PaidStep, RequestStep, Step},
     summaries::Remembered,
 };
 #[cfg(feature = "rules")]
@@ -29,7 +30,7 @@ use crate::{
     window::ContextWindow,
 };
 
-/// Steps keep the window where those since the last time have so many times its bytes.
+/// Steps keep the window again where the steps since then have so many times its bytes.
 const TIMES_WINDOW: usize = 4;
 /// And where they have so many bytes.
 const LEAST_BYTES: usize = 32 << 10;
@@ -62,7 +63,7 @@ pub(super) struct Core {
     /// The window as steps have it, until it is needed.
     pub(super) saved_window: Option<Value>,
     /// The last window that steps have, and the request that it is as after; until that is taken.
-    kept_window: Option<(u64, Value)>,
+    kept_window: Option<KeptWindow>,
     /// The bytes of the steps since a window was kept, and of that window.
     since_window: usize,
     window_bytes: usize,
@@ -126,7 +127,7 @@ pub(super) struct LastRequest {
 impl Core {
     /// A session without steps. Those that it takes have this window as their last one, as after the
     /// request with this number.
-    pub(super) fn new(hud: Hud, kept_window: Option<(u64, Value)>) -> Self {
+    pub(super) fn new(hud: Hud, kept_window: Option<KeptWindow>) -> Self {
         Self {
             kept_window,
             waiting: Vec::new(),
@@ -202,7 +203,7 @@ impl Core {
         window.map(|window| (self.turns, window))
     }
 
-    /// A window of so many bytes is kept, or begins to be.
+    /// All parts of a window of so many bytes are kept, or it could not be written.
     pub(super) fn keeps_window(&mut self, bytes: usize) {
         (self.since_window, self.window_bytes) = (0, bytes);
     }
@@ -218,7 +219,7 @@ impl Core {
     /// What the history has against its frames, and a request that is not the one with its hash.
     pub(super) fn take(&mut self, step: Step, bytes: usize) -> Result<()> {
         let Step { at, frames, tools, request, answer, paid, policy, world, turn, .. } = step;
-        self.paid.extend(paid.map(PaidAnswer::read).transpose()?);
+        self.paid.extend(paid.map(PaidStep::into_answer));
         if let Some(tools) = tools {
             self.tools = tools;
         }
@@ -238,8 +239,11 @@ impl Core {
         if let Some(mut request) = request {
             self.say_what_waited(at)?;
             let number = self.turns + 1;
-            match self.kept_window.take_if(|(turn, _)| *turn <= number) {
-                Some((turn, window)) if turn == number => self.saved_window = Some(window),
+            match self.kept_window.take_if(|kept| kept.turn <= number) {
+                Some(kept) if kept.turn == number => {
+                    self.keeps_window(kept.bytes);
+                    self.saved_window = Some(kept.state);
+                }
                 None if self.kept_window.is_some() => {}
                 _ => {
                     let summaries = std::mem::take(&mut request.summaries);

@@ -15,8 +15,12 @@ use crate::{
     window::ContextWindow,
 };
 
-/// How many bytes of a window a step takes.
+/// How many bytes of a window a step takes, where it has few parts.
 const PART: usize = 32 << 10;
+/// The most parts of a window: a process that ends before the last one has kept none.
+const MOST_PARTS: usize = 4;
+/// The windows that are put together at once: those of processes side by side.
+const MOST_BEGUN: usize = 8;
 
 /// A part of a window that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ impl WindowWriting {
     pub(super) fn start(turn: u64, window: ContextWindow) -> Option<Self> {
         let write = move || {
             let text = window.to_json().to_string();
-            // One that could not be read again is none.
+            // One that could not be read again is not kept.
             let is_sound = json::read(text.as_bytes()).is_ok();
             let parts = if is_sound { parts_of(turn, &text) } else { Vec::new() };
             (text.len(), parts)
@@ -72,9 +76,11 @@ impl WindowWriting {
 }
 
 fn parts_of(turn: u64, text: &str) -> Vec<String> {
+    // A character is not parted.
+    let most = PART.max(text.len().div_ceil(MOST_PARTS) + 3);
     let (mut rest, mut texts) = (text, Vec::new());
     while !rest.is_empty() {
-        let part = first_bytes(rest, PART);
+        let part = first_bytes(rest, most);
         texts.push(part.to_owned());
         rest = rest.get(part.len()..).unwrap_or_default();
     }
@@ -85,6 +91,15 @@ fn parts_of(turn: u64, text: &str) -> Vec<String> {
         Some(format!(r#"{{"window":{part}}}"#))
     };
     (1..).zip(texts).map_while(member).collect()
+}
+
+/// The last window that steps hold.
+#[derive(Debug)]
+pub(super) struct KeptWindow {
+    /// The number of the request that it is as after.
+    pub(super) turn: u64,
+    pub(super) bytes: usize,
+    pub(super) state: Value,
 }
 
 /// Puts together the last window that is whole. Several processes may have kept theirs side by side,
@@ -99,6 +114,11 @@ pub(super) struct WindowParts {
 impl WindowParts {
     pub(super) fn take(&mut self, part: WindowPart) {
         let WindowPart { turn, part, parts, hash, text } = part;
+        let oldest = self.begun.iter().min_by_key(|(_, (begun, _))| *begun);
+        if self.begun.len() >= MOST_BEGUN && !self.begun.contains_key(&hash) {
+            let oldest = oldest.map(|(hash, _)| hash.clone());
+            oldest.map(|oldest| self.begun.remove(&oldest));
+        }
         let (_, known) = self.begun.entry(hash.clone()).or_insert((turn, BTreeMap::new()));
         known.insert(part, text);
         if known.len() as u64 != parts {
@@ -113,10 +133,10 @@ impl WindowParts {
         }
     }
 
-    /// The last window, with the number of the request that it is as after.
-    pub(super) fn last(self) -> Option<(u64, Value)> {
+    pub(super) fn last(self) -> Option<KeptWindow> {
         let (turn, text) = self.last?;
-        json::read(text.as_bytes()).ok().map(|window| (turn, window))
+        let state = json::read(text.as_bytes()).ok()?;
+        Some(KeptWindow { turn, bytes: text.len(), state })
     }
 }
 
@@ -138,15 +158,14 @@ mod tests {
     fn last(parts: impl IntoIterator<Item = WindowPart>) -> Option<(u64, String)> {
         let mut known = WindowParts::default();
         parts.into_iter().for_each(|part| known.take(part));
-        known.last().map(|(turn, window)| (turn, window.to_string()))
+        known.last().map(|kept| (kept.turn, kept.state.to_string()))
     }
 
     #[test]
     fn a_window_is_that_of_its_parts() {
-        for bytes in [2, PART - 3, PART - 2, PART - 1, PART, 3 * PART + 1] {
+        for bytes in [2, PART - 3, PART - 2, PART - 1, PART, 3 * PART + 1, 9 * PART + 1] {
             let (text, parts) = parts(7, bytes);
-            assert!(parts.iter().all(|part| part.text.len() <= PART), "{bytes}");
-            assert_eq!(parts.len(), text.len().div_ceil(PART), "{bytes}");
+            assert_eq!(parts.len(), text.len().div_ceil(PART).min(MOST_PARTS), "{bytes}");
             assert_eq!(last(parts), Some((7, text)), "{bytes}");
         }
     }
@@ -157,6 +176,17 @@ mod tests {
         cut.pop();
         assert_eq!(last(cut.clone()), None);
         assert_eq!(last(whole.into_iter().chain(cut)), Some((7, text)));
+    }
+
+    #[test]
+    fn windows_without_their_end_are_bounded() {
+        let mut known = WindowParts::default();
+        for turn in 1..100 {
+            let (_, mut parts) = parts(turn, 2 * PART + 2 * usize::try_from(turn).unwrap());
+            known.take(parts.swap_remove(0));
+        }
+        assert_eq!(known.begun.len(), MOST_BEGUN);
+        assert!(known.begun.values().all(|(turn, _)| *turn > 90));
     }
 
     #[test]

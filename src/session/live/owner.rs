@@ -15,8 +15,8 @@ use super::{
     Awaits, Model, PaidAnswer, SessionAnswer, SessionOptions, SessionRequest, Tool, ToolCall,
     beside::Beside,
     core::Core,
-    kept_window::{WindowParts, WindowWriting},
-    step::Step,
+    kept_window::{KeptWindow, WindowParts, WindowWriting},
+    step::{PaidStep, Step},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -344,15 +344,20 @@ impl<S: Steps> Owner<S> {
     }
 
     async fn keep_answer(&mut self, body: &str, cut: Option<String>) -> Result<SessionAnswer> {
-        let asked = self.asked.take();
+        let asked = self.asked;
         let core = self.core().await?;
         let asked = asked.or_else(|| core.asked());
         let reason = cut.clone();
-        let paid = |(turn, api)| PaidAnswer::to(turn, api, body, reason.clone());
+        let paid = |(turn, api)| {
+            let (body, cut) = (body.to_owned(), reason.clone());
+            PaidStep { turn, api, body, cut }
+        };
         if let Some(late) = asked.filter(|(turn, _)| core.unanswered() != Some(*turn)) {
             // An error of the provider costs nothing, and the answer may still come.
-            let late = paid(late).read().inspect_err(|_| self.asked = asked)?;
+            let late = paid(late);
+            late.usage()?;
             self.keep_paid(late).await?;
+            self.asked = None;
             let message = "another process went on meanwhile; `paid_beside` has the answer";
             return Err(Error::new(ErrorKind::Conflict, message));
         }
@@ -364,6 +369,10 @@ impl<S: Steps> Owner<S> {
                 if let Some(late) = asked.filter(|_| is_late) {
                     self.keep_paid(paid(late)).await?;
                 }
+                // Where the steps could not be read again, nobody knows which request waits.
+                if kept.is_ok() || is_late || self.core.is_some() {
+                    self.asked = None;
+                }
                 kept.map(|()| answer)
             }
             Err(error) => {
@@ -371,7 +380,6 @@ impl<S: Steps> Owner<S> {
                 if core.history().frames().len() > frames {
                     self.read_again().await;
                 }
-                self.asked = asked;
                 Err(error)
             }
         }
@@ -423,8 +431,8 @@ impl<S: Steps> Owner<S> {
         Err(error)
     }
 
-    /// Keeps an answer that another process was faster than beside the others: it was paid.
-    async fn keep_paid(&mut self, answer: PaidAnswer) -> Result<()> {
+    /// Keeps an answer beside the context: another process was faster, and it was paid.
+    async fn keep_paid(&mut self, answer: PaidStep) -> Result<()> {
         let step = Step { paid: Some(answer), ..Step::at(clock()) };
         for _ in 0..TRIES {
             self.core().await?;
@@ -502,8 +510,8 @@ impl<S> Owner<S> {
     }
 }
 
-/// The last window that steps have, and the request that it is as after.
-async fn last_window(store: &mut impl Steps) -> Result<Option<(u64, Value)>> {
+/// The last window that steps have.
+async fn last_window(store: &mut impl Steps) -> Result<Option<KeptWindow>> {
     let (mut number, mut parts) = (1, WindowParts::default());
     loop {
         let page = store.read(number, PAGE).await?;

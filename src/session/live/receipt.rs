@@ -1,11 +1,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-
 #[cfg(feature = "rules")]
 use crate::guard::{CacheForecast, NoForecast};
 use crate::{
-    Error, Result,
+    Error,
     bill::MediaCount,
     compress::Epoch,
     export::ExportReport,
@@ -13,7 +11,7 @@ use crate::{
     id::{ChunkType, FrameSeq},
     json::Value,
     request::{RequestDiff, RequestTokens},
-    transcript::{Api, ReadReply},
+    transcript::Api,
     usage::Usage,
     window::{DroppedFrames, ShortenedFrame},
 };
@@ -120,8 +118,7 @@ pub struct SessionAnswer {
 
 /// An answer that is in no context, since another process was faster. It was paid all the same.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PaidAnswer {
     /// The number of the request that it answers, which [`Session::sent`](super::Session::sent) gives.
     pub turn: u64,
@@ -130,26 +127,9 @@ pub struct PaidAnswer {
     /// The response or all events of its stream, as it came.
     pub body: String,
     /// Why it is not whole: its stream broke off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
-    /// The usage as reported.
-    #[serde(skip)]
+    /// The usage as reported; `None` where the answer says none, or cannot be read.
     pub usage: Option<Usage>,
-}
-
-impl PaidAnswer {
-    pub(super) fn to(turn: u64, api: Api, body: &str, cut: Option<String>) -> Self {
-        Self { turn, api, body: body.to_owned(), cut, usage: None }
-    }
-
-    /// With its usage.
-    ///
-    /// # Errors
-    /// Those of [`ReadReply::of`].
-    pub(super) fn read(self) -> Result<Self> {
-        let read = ReadReply::of(self.api, &self.body, <_>::default(), self.cut.clone())?;
-        Ok(Self { usage: read.answer.usage, ..self })
-    }
 }
 
 /// What a session waits for.

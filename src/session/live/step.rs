@@ -6,6 +6,8 @@ use crate::{
     id::Millis,
     json::{self, Value},
     text::common_prefix,
+    transcript::{Api, ReadReply},
+    usage::Usage,
     veil::Frame,
 };
 
@@ -31,7 +33,7 @@ pub(super) struct Step {
     pub(super) answer: Option<AnswerStep>,
     /// An answer that came too late: another process was faster. It is in no context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) paid: Option<PaidAnswer>,
+    pub(super) paid: Option<PaidStep>,
     /// How what tools answer is observed from here on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<Value>,
@@ -91,6 +93,17 @@ pub(super) struct AnswerStep {
     pub(super) cut: Option<String>,
 }
 
+/// An answer that is in no context, since another process was faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct PaidStep {
+    pub(super) turn: u64,
+    pub(super) api: Api,
+    pub(super) body: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cut: Option<String>,
+}
+
 /// What differs between the body of a request and that of the one before it: so many bytes at the
 /// beginning and at the end are the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +152,24 @@ impl Step {
             }
             None => Err(Error::expected("a step of a session", "no `version`").under("version")),
         }
+    }
+}
+
+impl PaidStep {
+    /// The usage that it reports.
+    ///
+    /// # Errors
+    /// Those of [`ReadReply::of`].
+    pub(super) fn usage(&self) -> Result<Option<Usage>> {
+        let read = ReadReply::of(self.api, &self.body, <_>::default(), self.cut.clone());
+        Ok(read?.answer.usage)
+    }
+
+    /// The answer, whether or not it can be read: no context has it.
+    pub(super) fn into_answer(self) -> PaidAnswer {
+        let usage = self.usage().unwrap_or_default();
+        let Self { turn, api, body, cut } = self;
+        PaidAnswer { turn, api, body, cut, usage }
     }
 }
 

@@ -49,8 +49,8 @@ impl<'s, S> AnswerStream<'s, S> {
         StreamedText { text, reasoning }
     }
 
-    /// What came as a text, and why it is not whole where that shows. The first `read` bytes are events: what
-    /// follows them and is no text belongs to no answer.
+    /// Gives what came as a text, and the reason where bytes of an event are no text. The first `read` bytes
+    /// are whole events: bytes behind them that are no text belong to no answer.
     fn text(bytes: &[u8], read: usize) -> (Cow<'_, str>, Option<String>) {
         match str::from_utf8(bytes) {
             Ok(text) => (text.into(), None),

@@ -13,7 +13,7 @@ use crate::text::{
         rule::PERSONS,
         standing::{
             BINDING, BINDING_UNSPACED, EVERY, EVERY_UNSPACED, EVERY_VERB, FOR_EACH, LASTS_UNSPACED,
-            LATER, NO_STOPS, NOBODY, ORDERING_UNSPACED, REMEMBER, STOPS, WISHES, YOURS,
+            LATER, MAYBES, NO_STOPS, NOBODY, ORDERING_UNSPACED, REMEMBER, STOPS, WISHES, YOURS,
         },
     },
 };
@@ -45,7 +45,7 @@ fn lasts(rest: &str) -> bool {
             !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
         let asked = after.trim_start_matches(|c: char| !c.is_alphanumeric());
         let is_told = |word: &&str| FACTS.contains(word) || PAST.contains(word);
-        let is_fact = words(asked).first().is_some_and(is_told);
+        let is_fact = words(asked).first().is_some_and(is_told) || holds(rest, &MAYBES);
         is_whole && !is_fact && (!before.is_empty() || !asked.is_empty())
     })
 }

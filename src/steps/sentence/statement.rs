@@ -13,8 +13,8 @@ use crate::text::{
         },
         convention::{ONES, TOLD},
         rule::{
-            COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, ONLYS, PARTICIPLES, PERSONS,
-            SENSES, TASKS,
+            COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, ONCES, ONLYS, PARTICIPLES,
+            PERSONS, SENSES, TASKS,
         },
         standing::{WANTING, YOURS},
     },
@@ -90,7 +90,9 @@ pub(super) fn is_guess(clause: &str) -> bool {
     let is_last = || words(rest).last().is_some_and(|last| LASTLY.contains(last));
     let begins = |list: &[&str]| list.iter().any(|word| behind(rest, word).is_some());
     let is_guess = begins(&GUESSES) || begins(&HALF_GUESSES) && is_last();
-    !holds(rest, &WIDE) && (is_guess || obliges(rest) && holds(rest, &UNSURE))
+    let end = rest.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let is_unsure = || UNSURE.iter().any(|word| end.ends_with(word));
+    !holds(rest, &WIDE) && (is_guess || obliges(rest) && is_unsure())
 }
 
 /// `The user must log in first, but it shows right away`
@@ -126,6 +128,7 @@ pub(super) fn is_task(word: &str, before: &[&str], after: &[&str]) -> bool {
     ONLYS.contains(&word)
         && (is_behind || is_verb(before.first()) || is_verb(after.last()))
         && what.is_some_and(is_one)
+        && !after.iter().any(|word| ONCES.contains(word))
 }
 
 /// Whether a sentence without spaces ends as those that tell of something: `起動すると必ず落ちます`.

@@ -2,7 +2,7 @@ use super::{Section, SectionLine};
 use crate::{
     id::FrameSeq,
     steps::{Passage, is_said},
-    text::flat,
+    text::{flat, quote::quoted_item},
 };
 
 /// What a context says besides the ledger, which need not say it again.
@@ -36,7 +36,10 @@ impl<'c> ContextTexts<'c> {
             },
             // The user said something since.
             Section::Speech => self.words.iter().any(|(frame, _)| Some(*frame) > line.frame),
-            Section::Decisions => self.blocks.iter().any(|block| block.contains(&line.text)),
+            Section::Decisions => {
+                let said = quoted_item(&line.text);
+                self.blocks.iter().any(|block| block.contains(&*said))
+            }
             _ => false,
         }
     }

@@ -356,12 +356,15 @@ impl NatsJournal {
         Box::pin(listed).await
     }
 
-    /// Removes a session, its snapshots first. One that is not there is no error.
+    /// Removes a session: its snapshots first, then its events, then its objects. One that is not there
+    /// is no error.
     ///
-    /// Where it is broken off, the session is there without snapshots, or with fewer. Costs a few
-    /// requests, and some for each snapshot that is kept.
+    /// Where it is broken off, the session is there with fewer snapshots, or its objects stay: remove it
+    /// again. Costs a few requests, some for each snapshot and each object of the session, and the
+    /// names of all objects of the store.
     ///
     /// # Errors
+    /// [`ErrorKind::Denied`](crate::ErrorKind::Denied) where this user has not the rights;
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     #[instrument(skip_all, fields(%session))]
     pub async fn delete(&self, session: &SessionName) -> Result<()> {

@@ -242,10 +242,10 @@ impl NatsJournal {
             let purge = self.connection.stream.purge().filter(filter).await;
             purge.map_err(|error| unavailable(format!("events not removed: {error}")))
         };
-        // What its events alone name.
+        let purged: PurgeResponse = self.answered(purge).await?;
+        // Where this is broken off before, the next removal finds them by their names.
         let objects = self.objects_of(session).await?;
         self.drop_objects(&objects).await?;
-        let purged: PurgeResponse = self.answered(purge).await?;
         tracing::debug!(%session, events = purged.purged, "removed");
         Ok(())
     }
