@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -126,6 +126,49 @@ impl SessionStore for Dying {
     fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
         self.store.read(first, most)
     }
+}
+
+/// A store whose appends fail while it is away.
+struct Away {
+    store: MemoryStore,
+    is_away: Arc<AtomicBool>,
+}
+
+impl SessionStore for Away {
+    fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Io, "the store is away"));
+        }
+        self.store.append(number, step, now)
+    }
+
+    fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+        self.store.read(first, most)
+    }
+}
+
+#[test]
+fn an_answer_that_comes_again_is_not_that_to_the_request_of_others() {
+    let (store, is_away) = (MemoryStore::default(), Arc::new(AtomicBool::new(false)));
+    let away = Away { store: store.clone(), is_away: Arc::clone(&is_away) };
+    let mut one = Session::open_with(away, options()).unwrap();
+    one.user("Is it open?").unwrap();
+    one.request(&model(Api::Chat)).unwrap();
+    let mut other = Session::open_with(store, options()).unwrap();
+    let said = |text: &str| {
+        format!(r#"{{"choices":[{{"message":{{"role":"assistant","content":"{text}"}}}}]}}"#)
+    };
+    other.answer(said("Yes.")).unwrap();
+    other.user("And tomorrow?").unwrap();
+    other.request(&model(Api::Chat)).unwrap();
+    is_away.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        assert_eq!(one.answer(said("No.")).unwrap_err().kind(), ErrorKind::Io);
+    }
+    is_away.store(false, Ordering::Relaxed);
+    assert_eq!(one.answer(said("No.")).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!((one.unanswered(), one.paid_beside().len()), (Some(2), 1));
+    assert_eq!(one.paid_beside()[0].turn, 1);
 }
 
 pub(super) fn steps(store: &MemoryStore) -> Vec<Vec<u8>> {

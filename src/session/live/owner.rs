@@ -369,8 +369,8 @@ impl<S: Steps> Owner<S> {
                 if let Some(late) = asked.filter(|_| is_late) {
                     self.keep_paid(paid(late)).await?;
                 }
-                // Where the steps could not be read again, nobody knows which request waits.
-                if kept.is_ok() || is_late || self.core.is_some() {
+                // Where it failed otherwise, another request may wait when the answer comes again.
+                if kept.is_ok() || is_late {
                     self.asked = None;
                 }
                 kept.map(|()| answer)
