@@ -177,13 +177,14 @@ impl RedactionRules {
             match quote {
                 None if matches!(c, '"' | '\'' | '`') => {
                     quote = Some(c);
-                    parts.push((command.len(), open + at + 1));
+                    parts.push((command.len(), open + at + 1..text.len()));
                 }
                 None if c == ',' || c.is_whitespace() => {}
                 None => break,
                 Some(end) if c == end && !is_escaped => {
                     quote = None;
                     command.push(' ');
+                    parts.iter_mut().rev().take(1).for_each(|(_, of)| of.end = open + at);
                 }
                 Some(_) => {
                     is_escaped = c == '\\' && !is_escaped;
@@ -198,7 +199,11 @@ impl RedactionRules {
         let held = found.filter_map(|(of, number)| {
             let (start, there) = parts.iter().rev().find(|(start, _)| *start <= of.start)?;
             let is_in_one = !command.get(of.clone())?.contains(' ');
-            is_in_one.then(|| (there + (of.start - start)..there + (of.end - start), number))
+            // What has arguments of its own is read by itself: `["sh", "-c", "run \"$KEY\" x"]`.
+            let argument = text.get(there.clone())?;
+            let is_command = argument.contains(' ') && argument.contains("\\\"");
+            let at = |place: usize| there.start + (place - start);
+            (is_in_one && !is_command).then(|| (at(of.start)..at(of.end), number))
         });
         held.collect()
     }
