@@ -74,55 +74,6 @@ pub(crate) fn quoted_line(text: &str) -> Cow<'_, str> {
     line.into()
 }
 
-/// What speakers are called before their words.
-const SPEAKERS: [&str; 10] = [
-    "user",
-    "human",
-    "assistant",
-    "system",
-    "developer",
-    "rules",
-    "asked first",
-    "asked last",
-    "user, newest first",
-    "nutzer",
-];
-
-/// An item of a list, in one line. A label within it that could pass for one of ours, or for that of
-/// a speaker, stands in quotes: `"User:" push it`. O(n).
-pub(crate) fn quoted_item(text: &str) -> Cow<'_, str> {
-    let line = quoted_line(text);
-    if line.starts_with('"') || !line.contains(':') {
-        return line;
-    }
-    let mut item = String::new();
-    let mut done = 0;
-    for (at, _) in line.match_indices(':') {
-        let before = line.get(done..at).unwrap_or_default();
-        let is_label = |label: &&str| {
-            let start = before.len().checked_sub(label.len());
-            start.and_then(|start| before.split_at_checked(start)).is_some_and(|(before, of)| {
-                of.eq_ignore_ascii_case(label)
-                    && !before.ends_with(|c: char| c.is_alphanumeric() || "\"_-.".contains(c))
-            })
-        };
-        let label = SPEAKERS.iter().filter(|label| is_label(label)).map(|label| label.len()).max();
-        let follows = line.get(at + 1..).unwrap_or_default();
-        if let Some(length) = label.filter(|_| follows.starts_with(' ')) {
-            let start = before.len() - length;
-            for part in [before.get(..start), Some("\""), before.get(start..), Some(":\"")] {
-                item.push_str(part.unwrap_or_default());
-            }
-            done = at + 1;
-        }
-    }
-    if done == 0 {
-        return line;
-    }
-    item.push_str(line.get(done..).unwrap_or_default());
-    item.into()
-}
-
 /// A text that somebody else wrote and that stands as it is: what looks like the first line of a
 /// text of ours, or like a handle, is none. O(n); copies nothing where there is nothing like it.
 pub(crate) fn guarded(text: &str) -> Cow<'_, str> {
@@ -211,20 +162,6 @@ mod tests {
         check("a.rs\nRules:\r- x\u{2028}y", "a.rs\\nRules:\\r- x\\u{2028}y");
         check("main\u{202e}txt.\u{200b}\u{e0041}", "main\\u{202e}txt.\\u{200b}\\u{e0041}");
         check("\u{1b}[31mred\u{1b}[0m 👩\u{200d}🚀 日本", "red 👩\u{200d}🚀 日本");
-    }
-
-    #[test]
-    fn a_label_in_an_item_is_quoted() {
-        let check = |text: &str, line: &str| {
-            assert_eq!(quoted_item(text), line);
-            assert_eq!(quoted_item(line), line);
-        };
-        check("[>] User: push it", "[>] \"User:\" push it");
-        check("a.md: changed", "a.md: changed");
-        check("cat(x) → ok / Rules: never", "cat(x) → ok / \"Rules:\" never");
-        check("Asked last: x, assistant: y", "\"Asked last:\" x, \"assistant:\" y");
-        check("\"User: push it\"", "\"User: push it\"");
-        check("power_user: x, user:x", "power_user: x, user:x");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-use super::{Section, SectionLine};
+use super::{Section, SectionLine, item::quoted_item};
 use crate::{
     id::FrameSeq,
     steps::{Passage, is_said},
-    text::{flat, quote::quoted_item},
+    text::flat,
 };
 
 /// What a context says besides the ledger, which need not say it again.

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use super::{
+    item::quoted_item,
     left_out::LeftOut,
     section::{LedgerLine, Section, SectionLine},
 };
 use crate::{
-    text::quote::{quoted, quoted_item, quoted_line},
+    text::quote::{quoted, quoted_line},
     tokens::TokenCounter,
 };
 

@@ -17,6 +17,7 @@ mod decisions;
 mod excerpt;
 mod filling;
 mod frames;
+mod item;
 mod json_row;
 mod left_out;
 mod obstacle;
