@@ -1,7 +1,7 @@
 //! Sessions on disks that are full, fail, or give back other bytes than were written.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -267,12 +267,12 @@ fn a_session_on_a_disk_that_fails_goes_on_as_if_it_had_not() {
 }
 
 /// Counts the steps that a store has made durable.
-struct Acknowledging(JournalStore, Arc<Mutex<Vec<(u64, Vec<u8>)>>>);
+struct Acknowledging(JournalStore, Arc<Mutex<BTreeMap<u64, Vec<u8>>>>);
 
 impl SessionStore for Acknowledging {
     fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()> {
         self.0.append(number, step, now)?;
-        self.1.lock().unwrap().push((number, step.to_vec()));
+        self.1.lock().unwrap().insert(number, step.to_vec());
         Ok(())
     }
 

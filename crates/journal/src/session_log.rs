@@ -188,7 +188,7 @@ impl SessionLog {
     /// places, so that the snapshot still fits it.
     pub(super) fn accept(&mut self, files: &dyn Files, covered: u64) -> Result<Option<LostEnd>> {
         if self.lost.is_some() {
-            self.keep_places(covered)?;
+            self.keep_places(files, covered)?;
             let (last, end) = (self.last(), end_path(self.file().path()));
             let mark = LogMark { last, check: self.check(last) };
             self.mark = Some(HighWater::create(files, end, mark)?);
@@ -211,13 +211,19 @@ impl SessionLog {
     }
 
     /// Writes empty records in the places of lost events.
-    fn keep_places(&mut self, last: u64) -> Result<()> {
+    fn keep_places(&mut self, files: &dyn Files, last: u64) -> Result<()> {
         let Records::Written(writer) = &mut self.records else { return Ok(()) };
-        let begun = self.positions.len();
-        while !self.positions.is_empty() && (self.positions.len() as u64) <= last {
-            self.positions.push(writer.append(b"")?);
+        let (begun, known) = (writer.end(), self.positions.len());
+        if known == 0 || known as u64 > last {
+            return Ok(());
         }
-        if self.positions.len() > begun { Ok(writer.sync()?) } else { Ok(()) }
+        let mut positions = Vec::new();
+        for _ in known as u64..=last {
+            positions.push(writer.append(b"")?);
+        }
+        self.sync(files, begun)?;
+        self.positions.extend(positions);
+        Ok(())
     }
 
     /// What follows the last event, and was passed over when the log was opened.

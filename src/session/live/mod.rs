@@ -4,6 +4,8 @@ mod asking;
 mod beside;
 mod core;
 mod kept_window;
+#[cfg(all(test, feature = "nats"))]
+mod large_steps_tests;
 mod memory;
 mod model;
 mod owner;
@@ -14,8 +16,6 @@ mod session;
 mod spans;
 mod step;
 mod store;
-#[cfg(all(test, feature = "nats"))]
-mod store_tests;
 mod stream;
 mod summaries;
 mod tool;
