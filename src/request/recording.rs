@@ -24,7 +24,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
-    transcript::{Api, BodyText, Record, Transcript, TranscriptFormat},
+    transcript::{Api, BodyText, Holds, Provenance, Record, Transcript, TranscriptFormat},
     veil::{Call, Facet, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
@@ -39,8 +39,8 @@ pub struct Recording {
     format: TranscriptFormat,
     sessions: IndexMap<Arc<str>, Session>,
     exchanges: Reports,
-    /// Of each exchange of a transcript what its request is made of; of recorded ones nothing.
-    contexts: Vec<RequestContext>,
+    /// Of each exchange whose request is worked out what that is made of.
+    contexts: Vec<Option<RequestContext>>,
     /// What is known of the parts of recorded requests.
     outlines: Outlines,
     /// What recorded requests go on from.
@@ -138,19 +138,24 @@ impl Recording {
         let answer = self.exchanges.push(&name, &mut session.answers, &frame, shows);
         let Answer::Begins(to) = answer else { return Ok(()) };
         let (to, tools) = (end.unwrap_or(to), session.answers.tools.clone());
-        self.contexts.push(RequestContext { to, blocks, tools, size, has_tail });
+        self.contexts.push(Some(RequestContext { to, blocks, tools, size, has_tail }));
         Ok(())
     }
 
     /// Ends the reading. Where the source holds requests, these are the exchanges, and none is
-    /// worked out. Sorts the exchanges, and is linear in their messages; bodies are read where a
-    /// request names an earlier response.
+    /// worked out but for answers of a transcript that logged no request for them. Sorts the exchanges,
+    /// and is linear in their messages; bodies are read where a request names an earlier response.
     pub fn finish(&mut self, recorded: Vec<Exchange>) {
         if recorded.is_empty() {
             return;
         }
-        self.exchanges = Reports::recorded(Exchange::numbered(recorded));
-        self.contexts.clear();
+        let is_joined = self.format.holds() == Holds::Transcript;
+        if is_joined {
+            self.join(recorded);
+        } else {
+            self.exchanges = Reports::recorded(Exchange::numbered(recorded));
+            self.contexts.clear();
+        }
         let recorded = self.exchanges.listed_mut();
         let mut before: HashMap<Arc<str>, usize> = HashMap::new();
         // Where an answer ends at the latest: another one begins there.
@@ -166,24 +171,41 @@ impl Recording {
         self.chains = Chains::of(recorded);
         for (index, exchange) in recorded.iter_mut().enumerate() {
             let session = &exchange.session;
-            exchange.is_retry = failed.get(session) == Some(&exchange.request);
+            let is_known = !exchange.request.is_empty();
+            exchange.is_retry = is_known && failed.get(session) == Some(&exchange.request);
             let is_failed = exchange.failure.is_some();
             let again = if is_failed { exchange.request.clone() } else { BodyText::default() };
             failed.insert(Arc::clone(session), again);
             let is_last = last_of.get(session) == Some(&exchange.line);
             exchange.previous = before.insert(Arc::clone(session), exchange.number);
-            exchange.last_frame = exchange.frames.iter().rev().copied().flatten().next();
+            let last = exchange.frames.iter().rev().copied().flatten().next();
+            exchange.last_frame = last.or(exchange.last_frame);
             // Of a request whose messages were not repeated nothing is known.
             let is_known = exchange.last_frame.is_some() && !exchange.is_warm_up();
+            let is_known = is_known && exchange.unread.is_none();
             exchange.is_superseded = exchange.answer().is_none() && is_known && !is_last;
             if let Some(provenance) = self.chains.provenance(index) {
                 exchange.provenance = provenance;
             }
-            if let Some((first, of)) = exchange.answer().zip(self.sessions.get(session)) {
+            let of = self.sessions.get(session).filter(|_| !is_joined);
+            if let Some((first, of)) = exchange.answer().zip(of) {
                 exchange.answer_frames = of.answer_from(first, session, &begun);
             }
             exchange.edits = exchange.applied_edits();
         }
+    }
+
+    /// Gives the exchanges that were worked out the requests that the source logged.
+    fn join(&mut self, logged: Vec<Exchange>) {
+        logged.into_iter().for_each(|exchange| self.exchanges.join(exchange));
+        let contexts = std::mem::take(&mut self.contexts);
+        let contexts = self.exchanges.settle_logged(contexts).into_iter().map(Option::flatten);
+        let listed = self.exchanges.listed();
+        let is_worked_out =
+            |of: &Exchange| matches!(of.provenance, Provenance::Reconstructed { .. });
+        let contexts = listed.iter().zip(contexts);
+        self.contexts =
+            contexts.map(|(of, context)| context.filter(|_| is_worked_out(of))).collect();
     }
 
     /// The format of the source.
@@ -286,7 +308,7 @@ impl Recording {
 
     /// What the request with this number is made of, where it was worked out.
     fn worked(&self, number: usize) -> Option<&RequestContext> {
-        self.contexts.get(number.checked_sub(1)?)
+        self.contexts.get(number.checked_sub(1)?)?.as_ref()
     }
 
     /// The context of the request with this number, of a source that holds no requests; `None` of

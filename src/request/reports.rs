@@ -5,6 +5,7 @@ use std::{
 
 use super::answers::{Answer, Answers};
 use crate::{
+    id::FrameSeq,
     transcript::{Api, Exchange, Provenance},
     veil::{AnswerId, CopyOf, Frame, ModelAnswer, Source},
 };
@@ -82,6 +83,8 @@ pub(crate) struct Reports {
     /// In each session the last of the unlisted and its response, while the next frame may show
     /// that it is a part of an answer.
     waiting: HashMap<Arc<str>, (usize, Option<String>)>,
+    /// Requests that the source logged and that no frame answers.
+    logged: Vec<Exchange>,
     models: Models,
 }
 
@@ -162,13 +165,13 @@ impl Reports {
         if shows {
             self.settle(session, &said.report);
         } else if is_agents {
-            self.hear(session, answers, &said);
+            self.hear(session, answers, &said, frame.sequence);
         }
         let listed = said.listed();
         let answer = answers.push(frame, &said.report, shows, listed.is_some());
         if answer == Answer::None && shows && is_agents {
             // An excerpt may begin with an answer.
-            self.hear(session, answers, &said);
+            self.hear(session, answers, &said, frame.sequence);
         }
         let Said { report, known, is_own } = said;
         let exchange = match answer {
@@ -223,9 +226,51 @@ impl Reports {
         Self { exchanges, unlisted, ..Self::default() }
     }
 
+    /// Gives the exchange of an answer the request that the source logged. What the frames tell of the
+    /// answer stays. Without such an answer it is an exchange by itself. O(log n).
+    pub(crate) fn join(&mut self, mut logged: Exchange) {
+        let answer = logged.answer();
+        let own = answer.and_then(|answer| {
+            let at = self.exchanges.binary_search_by_key(&Some(answer), Exchange::answer).ok()?;
+            self.exchanges.get_mut(at)
+        });
+        let Some(own) = own else {
+            // It may show nothing.
+            let is_own = |known: &&mut Option<Exchange>| {
+                known.as_ref().is_some_and(|known| known.answer() == answer)
+            };
+            let hidden = self.unlisted.iter_mut().rev().find(is_own).filter(|_| answer.is_some());
+            logged.take_answer(hidden.and_then(Option::take).unwrap_or_default());
+            return self.logged.push(logged);
+        };
+        logged.take_answer(std::mem::take(own));
+        *own = logged;
+    }
+
+    /// Whether a listed answer begins with this frame. O(log n).
+    pub(crate) fn begins_with(&self, frame: FrameSeq) -> bool {
+        self.exchanges.binary_search_by_key(&Some(frame), Exchange::answer).is_ok()
+    }
+
+    /// Lists the requests that no frame answers where they were sent, and numbers all. `of` is what is
+    /// known of each that is listed so far, which goes with it. O(n log n).
+    pub(super) fn settle_logged<T>(&mut self, of: Vec<T>) -> Vec<Option<T>> {
+        let logged = std::mem::take(&mut self.logged).into_iter().map(|exchange| (exchange, None));
+        let listed = std::mem::take(&mut self.exchanges).into_iter().zip(of.into_iter().map(Some));
+        let (mut all, unlisted): (Vec<_>, Vec<_>) =
+            listed.chain(logged).partition(|(exchange, _)| !exchange.is_unlisted);
+        self.unlisted.extend(unlisted.into_iter().map(|(exchange, _)| Some(exchange)));
+        all.sort_by_key(|(exchange, _)| exchange.place());
+        let (exchanges, of) = all.into_iter().unzip();
+        self.exchanges = exchanges;
+        (1..).zip(&mut self.exchanges).for_each(|(number, exchange)| exchange.number = number);
+        of
+    }
+
     /// All exchanges, to be changed.
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Exchange> {
-        self.exchanges.iter_mut().chain(self.unlisted.iter_mut().flatten())
+        let unlisted = self.unlisted.iter_mut().flatten();
+        self.exchanges.iter_mut().chain(unlisted).chain(&mut self.logged)
     }
 
     /// The exchanges that are listed, in their order.
@@ -240,7 +285,7 @@ impl Reports {
 
     /// All exchanges: those that are listed, and then the others.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Exchange> + Clone {
-        self.exchanges.iter().chain(self.unlisted.iter().flatten())
+        self.exchanges.iter().chain(self.unlisted.iter().flatten()).chain(&self.logged)
     }
 
     fn reported(&mut self, session: &Arc<str>, report: &Report) -> Exchange {
@@ -261,7 +306,7 @@ impl Reports {
 
     /// Takes an answer that shows nothing, or that answers no request, unless it is a part of the
     /// one before it.
-    fn hear(&mut self, session: &Arc<str>, answers: &Answers, said: &Said) {
+    fn hear(&mut self, session: &Arc<str>, answers: &Answers, said: &Said, frame: FrameSeq) {
         let report = &said.report;
         match said.known {
             // It comes again: what a client wrote last is what it came to.
@@ -279,7 +324,9 @@ impl Reports {
             return;
         }
         self.settle(session, report);
-        let exchange = Exchange { is_unlisted: true, ..self.reported(session, report) };
+        let answer_frames = vec![frame];
+        let exchange =
+            Exchange { is_unlisted: true, answer_frames, ..self.reported(session, report) };
         let index = self.unlisted.len();
         self.unlisted.push(Some(exchange));
         if let Some(id) = report.id() {

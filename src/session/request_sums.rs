@@ -37,31 +37,43 @@ pub(super) struct RequestSize {
 
 /// Requests that are added up as they come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RequestTally {
-    requests: u64,
-    tokens: u64,
-    /// The last request of each session: where it stands, and what it holds.
-    last: HashMap<Arc<str>, (u64, RequestSize)>,
+pub(super) struct RequestTally(Vec<TalliedRequest>);
+
+#[derive(Clone, Debug)]
+struct TalliedRequest {
+    session: Arc<str>,
+    place: u64,
+    size: RequestSize,
 }
 
 impl RequestTally {
     /// Adds a request that stands at this place of the source.
     pub(super) fn add(&mut self, session: &Arc<str>, place: u64, size: RequestSize) {
-        self.requests += 1;
-        self.tokens = self.tokens.saturating_add(size.tools).saturating_add(size.context.tokens());
-        let last = self.last.entry(Arc::clone(session)).or_insert((place, size));
-        if place >= last.0 {
-            *last = (place, size);
+        self.0.push(TalliedRequest { session: Arc::clone(session), place, size });
+    }
+
+    /// Puts another size in the place of that which the request at this place had. O(requests since).
+    pub(super) fn replace(&mut self, place: u64, size: RequestSize) {
+        if let Some(of) = self.0.iter_mut().rev().find(|of| of.place == place) {
+            of.size = size;
         }
     }
 
-    /// The sums so far. O(sessions).
+    /// The sums so far. O(requests).
     pub(super) fn sums(&self) -> RequestSums {
-        let sums =
-            RequestSums { requests: self.requests, tokens: self.tokens, ..Default::default() };
-        self.last.values().fold(sums, |sums, (_, size)| RequestSums {
-            last: sums.last.plus(size.context),
-            last_tools: sums.last_tools.saturating_add(size.tools),
+        let mut sums = RequestSums { requests: self.0.len() as u64, ..Default::default() };
+        let mut last: HashMap<&str, &TalliedRequest> = HashMap::new();
+        for of in &self.0 {
+            let tokens = of.size.tools.saturating_add(of.size.context.tokens());
+            sums.tokens = sums.tokens.saturating_add(tokens);
+            let last = last.entry(&of.session).or_insert(of);
+            if of.place >= last.place {
+                *last = of;
+            }
+        }
+        last.values().fold(sums, |sums, of| RequestSums {
+            last: sums.last.plus(of.size.context),
+            last_tools: sums.last_tools.saturating_add(of.size.tools),
             ..sums
         })
     }

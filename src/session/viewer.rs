@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
 
@@ -6,7 +6,7 @@ use super::request_sums::{RequestSize, RequestSums, RequestTally};
 use crate::{
     Result,
     hud::{Hud, RenderRequest},
-    id::{FacetType, Millis},
+    id::{FacetType, FrameSeq, Millis},
     json::Value,
     request::{Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request},
     snapshot::FrameSnapshot,
@@ -50,6 +50,11 @@ pub struct Viewer<'h> {
     reports: Reports,
     /// The exchanges that the transcript holds, without their bodies.
     recorded: Option<(RequestTally, Vec<Exchange>)>,
+    /// Requests that were logged beside the frames, by the first frame of their answers, which is to
+    /// come.
+    early: HashMap<FrameSeq, (Exchange, RequestSize)>,
+    /// The frame that came last.
+    seen: Option<FrameSeq>,
 }
 
 #[derive(Debug, Default)]
@@ -96,8 +101,19 @@ impl<'h> Viewer<'h> {
         let keeps_facets = format.holds() == Holds::Frames;
         let may_replace = format.may_retract();
         let reports = Reports::of(format.api());
-        let (sessions, worked_out, recorded) = Default::default();
-        Self { hud, format, keeps_facets, may_replace, sessions, worked_out, reports, recorded }
+        let (sessions, worked_out, recorded, early, seen) = Default::default();
+        Self {
+            hud,
+            format,
+            keeps_facets,
+            may_replace,
+            sessions,
+            worked_out,
+            reports,
+            recorded,
+            early,
+            seen,
+        }
     }
 
     /// Whether a frame may tell that others are in the context no more. Where none may, what a
@@ -144,12 +160,15 @@ impl<'h> Viewer<'h> {
                 let tail = tail.map(|tail| ContextSize::of(self.hud, &tail.snapshot));
                 let context = before.plus(tail.unwrap_or_default());
                 let tools = session.answers.tool_tokens();
-                let place = self.reports.listed().len() as u64;
-                self.worked_out.add(&name, place, RequestSize { context, tools });
+                self.worked_out.add(&name, frame.sequence.get(), RequestSize { context, tools });
                 Some(context)
             }
             Answer::None | Answer::GoesOn => None,
         };
+        self.seen = Some(frame.sequence);
+        if let Some((logged, size)) = self.early.remove(&frame.sequence) {
+            self.join(logged, size);
+        }
         Ok(ViewedFrame { session: name, frame, snapshot, message, request, changes_context })
     }
 
@@ -199,24 +218,50 @@ impl<'h> Viewer<'h> {
     }
 
     /// Takes an exchange that the transcript holds. The requests then are those of such exchanges, and
-    /// none is worked out from the frames. Keeps no body of it.
+    /// none is worked out from the frames but for answers of a client's session that logged none for
+    /// them. Keeps no body of it.
     ///
     /// Cost: counts the tokens of the request with `counter`, O(the body); without one the request is
     /// in no sum of tokens.
     pub fn exchange(&mut self, exchange: Exchange, counter: Option<&dyn TokenCounter>) {
+        let size = counter.filter(|_| !exchange.is_unlisted);
+        let size = size.map(|by| RequestSize::of(&Request::recorded(&exchange), by));
+        let size = size.unwrap_or_default();
+        if self.format.holds() == Holds::Transcript {
+            match exchange.answer() {
+                Some(answer) if self.seen.is_none_or(|seen| seen < answer) => {
+                    self.early.insert(answer, (exchange, size));
+                }
+                _ => self.join(exchange, size),
+            }
+            return;
+        }
         let (tally, exchanges) = self.recorded.get_or_insert_default();
         if !exchange.is_unlisted {
-            let size = counter.map(|by| RequestSize::of(&Request::recorded(&exchange), by));
-            let place = exchange.line.unwrap_or_default();
-            tally.add(&exchange.session, place, size.unwrap_or_default());
+            tally.add(&exchange.session, exchange.line.unwrap_or_default(), size);
         }
         exchanges.push(exchange.into_head());
+    }
+
+    /// Gives an exchange that was worked out the request that was logged for it.
+    fn join(&mut self, logged: Exchange, size: RequestSize) {
+        let place = logged.place().0.map_or(0, FrameSeq::get);
+        let is_known = logged.answer().is_some_and(|answer| self.reports.begins_with(answer));
+        if is_known {
+            self.worked_out.replace(place, size);
+        } else if !logged.is_unlisted {
+            self.worked_out.add(&logged.session, place, size);
+        }
+        self.reports.join(logged.into_head());
     }
 
     /// Where the requests so far come from: [`Provenance::Logged`] where some were recorded, and not
     /// kept as they were sent. O(exchanges).
     pub fn provenance(&self) -> Provenance {
+        let is_logged = |of: &Exchange| of.provenance.lacks().is_empty();
+        let mut listed = self.reports.all().filter(|of| !of.is_unlisted).peekable();
         match &self.recorded {
+            None if listed.peek().is_some() && listed.all(is_logged) => Provenance::Logged,
             None => Provenance::Reconstructed { lacks: self.lacks() },
             Some((_, all)) if all.iter().all(|of| of.provenance == Provenance::Sent) => {
                 Provenance::Sent

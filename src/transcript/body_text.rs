@@ -5,10 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-#[cfg(any(test, feature = "record"))]
 /// A text has no more pieces: one that would have more is copied whole.
 const MOST_PIECES: usize = 64;
-#[cfg(any(test, feature = "record"))]
 /// A piece that is shared with an earlier text has at least so many bytes.
 const LEAST_SHARED: usize = 256;
 
@@ -47,7 +45,6 @@ impl Piece {
 }
 
 impl BodyText {
-    #[cfg(any(test, feature = "record"))]
     /// The text of these bytes, which shares with `earlier` what both begin and end with; `None`
     /// where they are no UTF-8. `start` is what [`BodyText::shared_with`] found.
     ///
@@ -168,7 +165,6 @@ impl BodyText {
         })
     }
 
-    #[cfg(any(test, feature = "record"))]
     /// How many bytes it begins with as these bytes do.
     pub(crate) fn shared_with(&self, bytes: &[u8]) -> usize {
         shared_start(self.chunks(), [bytes].into_iter())
@@ -193,7 +189,6 @@ impl BodyText {
         whole.into()
     }
 
-    #[cfg(any(test, feature = "record"))]
     /// The pieces of a range that cuts no character.
     fn cut_out(&self, range: Range<usize>) -> Vec<Piece> {
         let mut at = 0;
@@ -210,19 +205,16 @@ impl BodyText {
         pieces
     }
 
-    #[cfg(any(test, feature = "record"))]
     /// The last place between characters that is not after `offset`.
     fn boundary_at_most(&self, offset: usize) -> usize {
         (0..=offset).rev().find(|at| self.is_boundary(*at)).unwrap_or_default()
     }
 
-    #[cfg(any(test, feature = "record"))]
     /// The first place between characters that is not before `offset`.
     fn boundary_at_least(&self, offset: usize) -> usize {
         (offset..self.len).find(|at| self.is_boundary(*at)).unwrap_or(self.len)
     }
 
-    #[cfg(any(test, feature = "record"))]
     fn is_boundary(&self, offset: usize) -> bool {
         // A byte that goes on in a character begins with the bits 10.
         self.byte(offset).is_none_or(|byte| byte & 0xc0 != 0x80)

@@ -6,6 +6,7 @@ use super::{
     attachments,
     branches::{Branches, Parent},
     chat,
+    claude_requests::LoggedRequests,
     draft::{CompactionRecord, FrameDraft, Replaced},
     joining::{Joining, Part},
     parts::{self, Arguments, with_origin},
@@ -24,7 +25,7 @@ use crate::{
 const RECORDS: usize = 1 << 16;
 
 /// Records that are known and that no frame holds.
-const METADATA: [&str; 19] = [
+const METADATA: [&str; 20] = [
     "summary",
     "progress",
     "file-history-snapshot",
@@ -44,6 +45,7 @@ const METADATA: [&str; 19] = [
     "bridge-session",
     "atis-latch",
     "tag",
+    "tools-used",
 ];
 
 /// What the model reads in the place of a result that the client cleared.
@@ -73,6 +75,7 @@ pub(super) struct ClaudeCodeReader {
     /// the line of each result, by session and id of the call.
     results: BTreeMap<u64, Vec<Facet>>,
     answered: Recent<u64>,
+    requests: LoggedRequests,
 }
 
 impl ClaudeCodeReader {
@@ -115,6 +118,9 @@ impl ClaudeCodeReader {
         line: u64,
         sink: &mut Sink,
     ) {
+        if kind == "assistant" {
+            self.requests.answer(&record, &session, line);
+        }
         let Some(Value::Object(mut message)) = record.shift_remove("message") else { return };
         take::default_role(&mut message, kind);
         let id = message.str_at("id").filter(|id| !id.is_empty()).map(str::to_owned);
@@ -137,6 +143,9 @@ impl ClaudeCodeReader {
         }
         if matches!(role, Role::Answer(_)) {
             self.starts.calls(&draft, record.str_at("uuid"), &session);
+        }
+        if sink.keeps_exchanges() && !matches!(role, Role::Answer(_)) {
+            self.note(&draft, &session, line);
         }
         if self.name.as_deref() != Some(&*session) {
             draft.started = self.starts.of_first(&draft, &record, &session);
@@ -225,6 +234,13 @@ impl ClaudeCodeReader {
         let is_known = self.said.get(&said).is_some();
         self.said.insert(&said, ());
         is_known
+    }
+
+    /// Takes note of what a record says, by which it is found in requests.
+    fn note(&mut self, draft: &FrameDraft, session: &str, line: u64) {
+        for facet in &draft.facets {
+            self.requests.note(session, facet.call_id().unwrap_or(&facet.content), line);
+        }
     }
 
     /// Remembers a record with results, which the client may clear later.
@@ -429,6 +445,14 @@ impl super::Decoder for ClaudeCodeReader {
             self.place(&record, Role::Other, &session, line, sink);
         }
         match kind.as_str() {
+            "api-request-shape" | "api-request-blob" | "api-request" => {
+                sink.skip(&kind);
+                match kind.as_str() {
+                    "api-request-shape" => self.requests.shape(record, line, sink),
+                    "api-request-blob" => self.requests.blob(record, &session, line, sink),
+                    _ => self.requests.request(record, &session, line, sink),
+                }
+            }
             "user" | "assistant" if has_message => self.message(record, &kind, session, line, sink),
             "user" | "assistant" => {
                 sink.unknown(line, "a message that is no object", record.into());
@@ -439,8 +463,10 @@ impl super::Decoder for ClaudeCodeReader {
             "system" => match record.str_at("subtype") {
                 Some("microcompact_boundary") => self.clear(record, session, line, sink),
                 Some(subtype) => {
-                    if subtype == "compact_boundary" {
-                        self.boundary(&record, session);
+                    match subtype {
+                        "compact_boundary" => self.boundary(&record, session),
+                        "api_error" => self.requests.failed(&record, &session),
+                        _ => {}
                     }
                     sink.skip(&format!("system/{subtype}"));
                 }
@@ -448,6 +474,9 @@ impl super::Decoder for ClaudeCodeReader {
             },
             "attachment" => match attachments::draft(&mut record, line) {
                 Ok(mut draft) => {
+                    if sink.keeps_exchanges() {
+                        self.note(&draft, &session, line);
+                    }
                     describe(&mut draft, record);
                     self.joining.take(session, draft, Part::Between, sink);
                 }
@@ -462,6 +491,7 @@ impl super::Decoder for ClaudeCodeReader {
 
     fn finish(&mut self, sink: &mut Sink) {
         self.joining.finish(sink);
+        self.requests.give(true, sink);
     }
 }
 

@@ -207,6 +207,24 @@ impl Exchange {
         Self { frames, request, response, ..self }
     }
 
+    /// Takes what is known of its answer from an exchange that has no request.
+    pub(crate) fn take_answer(&mut self, known: Self) {
+        let Self { usage, copied, print, answer_frames, last_frame, model, failure, .. } = known;
+        (self.usage, self.copied, self.print) = (usage.or(self.usage.take()), copied, print);
+        self.model = model.or(self.model.take());
+        self.failure = failure.or(self.failure.take());
+        self.last_frame = self.last_frame.or(last_frame);
+        if !answer_frames.is_empty() {
+            self.answer_frames = answer_frames;
+        }
+    }
+
+    /// Where it stands among those of a transcript: before its answer, or else behind its last frame.
+    pub(crate) fn place(&self) -> (Option<FrameSeq>, Option<u64>) {
+        let last = self.frames.iter().rev().copied().flatten().next().or(self.last_frame);
+        (self.answer().or(last), self.line)
+    }
+
     /// Keeps the bodies of the interaction that it is.
     pub(super) fn keep_bodies(&mut self, interaction: &Interaction) {
         self.request = match self.unread {
@@ -351,7 +369,7 @@ impl Exchange {
     }
 
     /// Says which frames the document became, one for each message.
-    pub(super) fn place(&mut self, frames: Vec<FrameSeq>) {
+    pub(super) fn place_frames(&mut self, frames: Vec<FrameSeq>) {
         let Ok(value) = crate::json::read(self.request.as_bytes()) else { return };
         let count = match value.get(self.api.conversation_key()) {
             Some(Value::Array(list)) => list.len(),

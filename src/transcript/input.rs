@@ -190,7 +190,7 @@ impl<R: BufRead> Transcript<R> {
         self.decoder.record(value, line, &mut self.sink);
         let frames = if is_kept { self.sink.frames_since(first) } else { Vec::new() };
         if let Some(mut exchange) = request.take() {
-            exchange.place(frames);
+            exchange.place_frames(frames);
             self.sink.exchange(exchange);
         }
     }

@@ -29,6 +29,7 @@ mod bytes;
 mod chat;
 mod choices;
 mod claude_code;
+mod claude_requests;
 mod claude_web;
 mod cline;
 mod codex;

@@ -217,6 +217,11 @@ impl Sink {
         self.places.last_at(self.sessions.get(session)?, line)
     }
 
+    /// The last frame of a session before all that comes from this line or a later one.
+    pub(super) fn frame_before(&self, session: &str, line: u64) -> Option<u64> {
+        self.places.last_before(self.sessions.get(session)?, line)
+    }
+
     /// The sequence of the frame that the next draft becomes. Records that wait for a frame get
     /// theirs first.
     pub(super) fn next_frame(&mut self) -> u64 {

@@ -1,0 +1,473 @@
+//! The requests that Claude Code writes into its sessions since version 2.1.332.
+//!
+//! `api-request-shape` holds a system prompt and tools, `api-request-blob` a message, both by the
+//! SHA-256 of their JSON with sorted keys. `api-request` says what a request has beyond an earlier one:
+//! how many of its messages it keeps, and the hashes of those that follow. A hash that no blob has is
+//! that of an answer of the file. What does not have the hash that is stated is never used.
+
+use std::{collections::VecDeque, fmt::Write};
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+
+use super::{Api, BodyText, Exchange, exchange::model_named, recent::Recent, sink::Sink, take};
+use crate::{
+    id::FrameSeq,
+    json::{self, Object, ObjectExt, Value},
+};
+
+/// How many bytes of messages are kept. The oldest are forgotten first.
+const BYTES: usize = 256 << 20;
+/// How many messages, and how many requests, are known. All are forgotten where there are more.
+const KNOWN: usize = 1 << 18;
+/// How many shapes, and how many answers that may go on, are kept.
+const FEW: usize = 64;
+/// How many requests may wait for their answers.
+const WAITING: usize = 1_024;
+
+/// The requests of a file, from the records that it holds them in.
+#[derive(Debug, Default)]
+pub(super) struct LoggedRequests {
+    shapes: IndexMap<String, Object>,
+    /// By their hashes.
+    messages: IndexMap<String, Message>,
+    bytes: usize,
+    /// The index of the first message whose text was not forgotten.
+    oldest: usize,
+    requests: IndexMap<String, Link>,
+    /// The shape of each request, by the hash of its id.
+    shape_of: Recent<u64>,
+    waiting: VecDeque<Waiting>,
+    /// The last answers, by session and id, as far as they are written down.
+    answers: IndexMap<String, Answer>,
+    /// The line of each text and result, by session.
+    lines: Recent<u64>,
+    /// The body of the request before, which the next one shares most with.
+    before: BodyText,
+}
+
+#[derive(Debug)]
+struct Message {
+    text: String,
+    session: String,
+    /// The line of the first record that it was made of, and its frame, where they are known.
+    line: Option<u64>,
+    frame: Option<FrameSeq>,
+}
+
+/// The messages of a request.
+#[derive(Debug)]
+struct Link {
+    /// The index of the request that it goes on from, and how many messages of that it keeps.
+    base: Option<usize>,
+    keep: usize,
+    tail: Vec<String>,
+}
+
+/// A request whose answer was not read yet.
+#[derive(Debug)]
+struct Waiting {
+    id: String,
+    session: String,
+    line: u64,
+    record: Object,
+    /// The lines of the first record of the answer, and of the system prompt.
+    answer: Option<u64>,
+    system: Option<u64>,
+    status: Option<u64>,
+    failure: Option<String>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    session: String,
+    line: u64,
+    content: Vec<Value>,
+    is_new: bool,
+}
+
+impl LoggedRequests {
+    /// Whether the file holds requests.
+    pub(super) fn is_used(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Takes a system prompt with tools.
+    pub(super) fn shape(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let hash = take::text(&mut record, "shapeHash").unwrap_or_default();
+        let Some(Value::Object(shape)) = record.shift_remove("shape") else { return };
+        if self.shapes.contains_key(&hash) {
+            return;
+        }
+        let shape = Value::from(shape);
+        if hash_of(&shape) != hash {
+            return sink
+                .note(line, "a system prompt with tools does not have the hash that is stated");
+        }
+        if self.shapes.len() >= FEW {
+            self.shapes.shift_remove_index(0);
+        }
+        if let Value::Object(shape) = shape {
+            self.shapes.insert(hash, shape);
+        }
+    }
+
+    /// Takes a message.
+    pub(super) fn blob(&mut self, mut record: Object, session: &str, line: u64, sink: &mut Sink) {
+        let hash = take::text(&mut record, "hash").unwrap_or_default();
+        let Some(message) = record.shift_remove("message").filter(|_| sink.keeps_exchanges())
+        else {
+            return;
+        };
+        if hash_of_message(&message) != hash {
+            return sink.note(line, "a message of a request does not have the hash that is stated");
+        }
+        let of = self.line_of(&message, session);
+        self.keep(hash, &message, session, of);
+    }
+
+    fn keep(&mut self, hash: String, message: &Value, session: &str, line: Option<u64>) {
+        let known = self.messages.get_mut(&hash).filter(|known| known.session == session);
+        if let Some(known) = known.filter(|known| !known.text.is_empty()) {
+            known.line = known.line.or(line);
+            return;
+        }
+        let text = message.to_string();
+        if self.messages.len() >= KNOWN {
+            (self.bytes, self.oldest) = (0, 0);
+            self.messages.clear();
+        }
+        self.bytes += text.len();
+        let message = Message { text, session: session.to_owned(), line, frame: None };
+        let (at, before) = self.messages.insert_full(hash, message);
+        self.bytes -= before.map_or(0, |before| before.text.len());
+        self.oldest = self.oldest.min(at);
+        while self.bytes > BYTES
+            && let Some((_, oldest)) = self.messages.get_index_mut(self.oldest)
+        {
+            self.bytes -= std::mem::take(&mut oldest.text).len();
+            self.oldest += 1;
+        }
+    }
+
+    /// Takes note of a text, or of the id of a call that is answered, of a record.
+    pub(super) fn note(&mut self, session: &str, text: &str, line: u64) {
+        self.lines.insert(&key(session, text), line);
+    }
+
+    /// The line of the first record that a message was made of.
+    fn line_of(&self, message: &Value, session: &str) -> Option<u64> {
+        let line = |text: &str| self.lines.get(&key(session, text));
+        match message.get("content")? {
+            Value::String(text) => line(text),
+            content => content.as_array()?.iter().find_map(|block| {
+                line(block.str_at("tool_use_id").or_else(|| block.str_at("text"))?)
+            }),
+        }
+    }
+
+    /// Takes a part of an answer, with the request that it names.
+    pub(super) fn answer(&mut self, record: &Object, session: &str, line: u64) {
+        let asked = record.str_at("requestRef");
+        let waiting = asked.and_then(|asked| self.waiting.iter_mut().find(|of| of.id == asked));
+        if let Some(waiting) = waiting {
+            waiting.answer.get_or_insert(line);
+        }
+        let Some(message) = record.get("message").filter(|_| self.is_used()) else { return };
+        let content = message.get("content").and_then(Value::as_array).unwrap_or_default();
+        let id = key(session, message.str_at("id").unwrap_or_default());
+        if self.answers.len() >= FEW && !self.answers.contains_key(&id) {
+            self.answers.shift_remove_index(0);
+        }
+        let known = self.answers.entry(id).or_insert_with(|| Answer {
+            session: session.to_owned(),
+            line,
+            content: Vec::new(),
+            is_new: true,
+        });
+        known.content.extend(content.iter().cloned());
+        known.is_new = true;
+    }
+
+    /// Has later requests know the answers so far.
+    fn settle(&mut self) {
+        let mut answers = std::mem::take(&mut self.answers);
+        for answer in answers.values_mut().filter(|answer| answer.is_new) {
+            answer.is_new = false;
+            let mut message = Object::new();
+            message.put("role", "assistant");
+            message.put("content", Value::Array(answer.content.clone()));
+            let message = Value::from(message);
+            let hash = hash_of_message(&message);
+            self.keep(hash, &message, &answer.session, Some(answer.line));
+        }
+        self.answers = answers;
+    }
+
+    /// Takes a request. Those before it whose answers have frames are given out.
+    pub(super) fn request(&mut self, record: Object, session: &str, line: u64, sink: &mut Sink) {
+        let text = |key: &str| record.str_at(key).unwrap_or_default().to_owned();
+        let id = text("id");
+        let shape = self.shapes.get_index_of(&text("shapeHash"));
+        if let Some(shape) = shape {
+            self.shape_of.insert(&id, shape as u64);
+        }
+        if !sink.keeps_exchanges() || self.requests.contains_key(&id) {
+            return;
+        }
+        self.settle();
+        self.give(false, sink);
+        if self.requests.len() >= KNOWN {
+            self.requests.clear();
+        }
+        let hashes = record.get("tail").and_then(Value::as_array).unwrap_or_default();
+        let tail = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let keep = record.get("keep").and_then(Value::as_u64).unwrap_or_default();
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+        let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
+        self.requests.insert(id.clone(), Link { base, keep, tail });
+        let (session, system) = (session.to_owned(), None);
+        let (answer, status, failure) = Default::default();
+        let waiting = Waiting { id, session, line, record, answer, system, status, failure };
+        self.waiting.push_back(waiting);
+        if self.waiting.len() > WAITING
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.give_one(oldest, sink);
+        }
+    }
+
+    /// Takes why the last request of a session failed.
+    pub(super) fn failed(&mut self, record: &Object, session: &str) {
+        let mut waiting = self.waiting.iter_mut().rev();
+        let last = waiting.find(|of| of.session == session && of.answer.is_none());
+        let (Some(last), Some(error)) = (last, record.get("error")) else { return };
+        last.status = error.get("status").and_then(Value::as_u64);
+        let said = error.str_at("formatted").or_else(|| error.str_at("message"));
+        let status = last.status.map(|status| format!("status {status}"));
+        last.failure = status.or_else(|| said.map(str::to_owned));
+    }
+
+    /// Gives out the requests whose answers have frames; at the end all.
+    pub(super) fn give(&mut self, is_end: bool, sink: &mut Sink) {
+        if is_end {
+            self.settle();
+        }
+        for waiting in std::mem::take(&mut self.waiting) {
+            let frame = waiting.answer.and_then(|line| sink.frame_at(&waiting.session, line));
+            if is_end || frame.is_some() {
+                self.give_one(waiting, sink);
+            } else {
+                self.waiting.push_back(waiting);
+            }
+        }
+    }
+
+    fn give_one(&mut self, waiting: Waiting, sink: &mut Sink) {
+        let frame = |line: Option<u64>| sink.frame_at(&waiting.session, line?).map(FrameSeq::new);
+        let (answer, system_frame) = (frame(waiting.answer), frame(waiting.system));
+        let (body, frames, unread) = match self.body(&waiting, sink) {
+            Ok((body, frames)) => (body, frames, None),
+            Err(lacks) => {
+                sink.note(waiting.line, &format!("a request cannot be put together: {lacks}"));
+                // One that was answered is worked out.
+                if answer.is_some() {
+                    return;
+                }
+                let before = sink.frame_before(&waiting.session, waiting.line).map(FrameSeq::new);
+                ("{}".into(), vec![before], Some(lacks.to_owned()))
+            }
+        };
+        let model = waiting.record.get("params").and_then(|params| params.str_at("model"));
+        let failure = waiting.failure.or_else(|| Some("no response".to_owned()));
+        sink.session(&waiting.session);
+        sink.exchange(Exchange {
+            line: Some(waiting.line),
+            api: Api::Messages,
+            time: waiting.record.str_at("timestamp").map(str::to_owned),
+            model: model.and_then(model_named),
+            status: waiting.status,
+            failure: failure.filter(|_| waiting.answer.is_none()),
+            answer_frames: answer.into_iter().collect(),
+            request: body,
+            system_frame,
+            frames,
+            unread,
+            ..Exchange::default()
+        });
+    }
+
+    /// The hashes of the messages of a request; `None` where what it keeps is not known.
+    fn hashes(&self, id: &str) -> Option<Vec<&String>> {
+        let mut link = self.requests.get(id)?;
+        let mut wanted = link.keep.saturating_add(link.tail.len());
+        let mut runs = Vec::new();
+        // A link leads to an earlier request, so this ends.
+        loop {
+            if wanted > link.keep {
+                runs.push(link.tail.get(..wanted - link.keep)?);
+                wanted = link.keep;
+            }
+            if wanted == 0 {
+                return Some(runs.into_iter().rev().flatten().collect());
+            }
+            link = self.requests.get_index(link.base?)?.1;
+        }
+    }
+
+    /// The body of a request, and the first frame of each of its messages.
+    fn body(
+        &mut self,
+        waiting: &Waiting,
+        sink: &Sink,
+    ) -> Result<(BodyText, Vec<Option<FrameSeq>>), &'static str> {
+        let hashes =
+            self.hashes(&waiting.id).ok_or("the file lacks the request that it goes on from")?;
+        let places: Option<Vec<usize>> =
+            hashes.into_iter().map(|hash| self.messages.get_index_of(hash)).collect();
+        let lacks_message = "the file lacks a message of it";
+        let places = places.ok_or(lacks_message)?;
+        let shape = waiting.record.str_at("shapeHash").and_then(|hash| self.shapes.get(hash));
+        let shape = shape.ok_or("the file lacks its system prompt and tools")?;
+        let params = waiting.record.get("params").and_then(Value::as_object);
+        let mut body = params.cloned().unwrap_or_default();
+        // It is a header on the wire.
+        body.shift_remove("betas");
+        let mut head = Value::from(shape.clone());
+        let mut marked: IndexMap<usize, Value> = IndexMap::new();
+        let marks = waiting.record.get("cacheControl").and_then(Value::as_array);
+        for mark in marks.unwrap_or_default() {
+            let path = mark.get("path").and_then(Value::as_array).unwrap_or_default();
+            let value = mark.get("value").cloned().unwrap_or_default();
+            let is_put = match path {
+                [list, index, rest @ ..] if list.as_str() == Some("messages") => {
+                    let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
+                    let of = index.and_then(|index| Some((index, *places.get(index)?)));
+                    of.is_some_and(|(index, place)| {
+                        let text = self.messages.get_index(place).map(|(_, message)| &message.text);
+                        let read = || json::read(text?.as_bytes()).ok();
+                        let message =
+                            marked.entry(index).or_insert_with(|| read().unwrap_or_default());
+                        put_mark(message, rest, value)
+                    })
+                }
+                path => put_mark(&mut head, path, value),
+            };
+            if !is_put {
+                return Err("a mark of the cache has no place in it");
+            }
+        }
+        let mut messages = String::new();
+        let mut frames = Vec::with_capacity(places.len());
+        for (index, place) in places.into_iter().enumerate() {
+            let Some((_, message)) = self.messages.get_index_mut(place) else { continue };
+            if message.text.is_empty() {
+                return Err(lacks_message);
+            }
+            let is_own = message.session == waiting.session;
+            if let (None, Some(line), true) = (message.frame, message.line, is_own) {
+                message.frame = sink.frame_at(&message.session, line).map(FrameSeq::new);
+            }
+            frames.push(message.frame.filter(|_| is_own));
+            messages.push_str(if messages.is_empty() { "" } else { "," });
+            match marked.get(&index) {
+                Some(marked) => messages.push_str(&marked.to_string()),
+                None => messages.push_str(&message.text),
+            }
+        }
+        // The order of the members is that of the wire.
+        let model = body.shift_remove("model").unwrap_or_default();
+        let mut text = format!("{{\"model\":{model},\"messages\":[{messages}]");
+        let head = head.as_object().into_iter().flatten();
+        for (key, value) in head.chain(body.iter()) {
+            let _ = write!(text, ",{}:{value}", Value::from(key.as_str()));
+        }
+        text.push('}');
+        let start = self.before.shared_with(text.as_bytes());
+        let body = BodyText::after(&self.before, start, text.as_bytes()).unwrap_or_default();
+        self.before = body.clone();
+        Ok((body, frames))
+    }
+}
+
+fn key(session: &str, text: &str) -> String {
+    [session, text.trim()].join("\0")
+}
+
+/// Puts a mark of the cache at the end of a path. False where the path leads nowhere.
+fn put_mark(mut at: &mut Value, path: &[Value], mark: Value) -> bool {
+    for step in path {
+        if let (Value::String(text), Value::Number(_)) = (&*at, step) {
+            *at = Value::Array(vec![text_block(text)]);
+        }
+        let next = match at {
+            Value::Object(object) => step.as_str().and_then(|key| object.get_mut(key)),
+            Value::Array(list) => {
+                let index = step.as_u64().and_then(|index| usize::try_from(index).ok());
+                index.and_then(|index| list.get_mut(index))
+            }
+            _ => None,
+        };
+        let Some(next) = next else { return false };
+        at = next;
+    }
+    let Value::Object(block) = at else { return false };
+    block.put("cache_control", mark);
+    true
+}
+
+fn text_block(text: &str) -> Value {
+    let mut block = Object::new();
+    block.put("type", "text");
+    block.put("text", text);
+    block.into()
+}
+
+/// The hash of a message: a text alone counts as a block of text.
+fn hash_of_message(message: &Value) -> String {
+    match message.get("content") {
+        Some(Value::String(text)) => {
+            let mut message = message.as_object().cloned().unwrap_or_default();
+            message.put("content", Value::Array(vec![text_block(text)]));
+            hash_of(&message.into())
+        }
+        _ => hash_of(message),
+    }
+}
+
+/// The SHA-256 of the JSON of a value, the members of its objects sorted.
+fn hash_of(value: &Value) -> String {
+    let mut text = String::new();
+    write_sorted(value, &mut text);
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn write_sorted(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(object) => {
+            let mut members: Vec<_> = object.iter().collect();
+            members.sort_unstable_by_key(|(key, _)| *key);
+            out.push('{');
+            for (index, (key, value)) in members.into_iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                write_sorted(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(list) => {
+            out.push('[');
+            for (index, value) in list.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
+                write_sorted(value, out);
+            }
+            out.push(']');
+        }
+        value => out.push_str(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[path = "claude_requests_tests.rs"]
+mod tests;
