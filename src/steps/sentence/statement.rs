@@ -8,8 +8,8 @@ use crate::text::{
     holds,
     words::{
         clause::{
-            CONTRASTS, FACTS, GUESSES, HALF_GUESSES, LASTLY, OBLIGING, PAST, REPORTS, SUBJECTS,
-            UNSURE, WIDE,
+            CONTRASTS, FACTS, GUESSES, HALF_GUESSES, ITS, LASTLY, OBLIGING, PAST, PERMITS, REPORTS,
+            SUBJECTS, UNSURE, WIDE,
         },
         convention::{ONES, TOLD},
         rule::{
@@ -19,8 +19,6 @@ use crate::text::{
         standing::{WANTING, YOURS},
     },
 };
-
-const THINGS: [&str; 5] = ["it", "this", "that", "there", "you"];
 
 /// Whether a clause with the word of a rule tells of something, and asks for nothing: `I don't
 /// know my number`, `I was told that I must not pay`, `It never came`, `There are only two`.
@@ -40,6 +38,11 @@ pub(super) fn is_account(lower: &str) -> bool {
     let asks = |word: &&&str| OBLIGING.contains(*word) || WANTING.contains(*word);
     let mut told = words.iter().take(4).take_while(|word| !asks(word));
     words.first().is_some_and(is_subject) && told.any(is_past) || is_told(lower)
+}
+
+/// Whether a word stands for a thing that was named, or for the agent.
+fn is_thing(word: &str) -> bool {
+    ITS.contains(&word) || YOURS.contains(&word)
 }
 
 /// `pushed`, and not `proceed`.
@@ -62,7 +65,7 @@ fn is_past(words: &[&str]) -> bool {
         words.windows(3).any(|of| matches!(of, [modal, "not" | "never" | "just", "have"] if OBLIGING.contains(modal)))
     };
     let past = |word: &str| IRREGULAR_PAST.contains(&word) || is_regular_past(word);
-    let is_subject = |word: &str| PERSONS.contains(&word) || THINGS.contains(&word);
+    let is_subject = |word: &str| PERSONS.contains(&word) || is_thing(word);
     words.windows(3).any(|of| {
         let &[before, word, after] = of else { return false };
         match word {
@@ -99,8 +102,8 @@ pub(super) fn is_guess(clause: &str) -> bool {
 pub(super) fn is_contrasted(lower: &str) -> bool {
     let parts = CONTRASTS.iter().find_map(|word| lower.rsplit_once(word));
     parts.is_some_and(|(demand, fact)| {
-        let is_thing = words(fact).first().is_some_and(|word| THINGS.contains(word));
-        let allows = holds(fact, &["fine", "ok", "okay", "allowed", "you can", "you may"]);
+        let is_thing = words(fact).first().is_some_and(|word| is_thing(word));
+        let allows = holds(fact, &PERMITS);
         let has_subject =
             SUBJECTS.iter().any(|word| behind(without_openers(demand), word).is_some());
         is_thing && !allows && has_subject && is_told(fact)
