@@ -16,12 +16,15 @@ pub(super) struct Report {
     pub(super) said: ModelAnswer,
     /// What tells the answer from those of other files.
     answer: Option<u64>,
+    /// When it came, as the source has it.
+    time: Option<String>,
 }
 
 impl Report {
     pub(super) fn of(frame: &Frame) -> Self {
         let said = frame.imported.as_ref().and_then(|imported| imported.answer.as_deref());
-        let mut report = Self { said: said.cloned().unwrap_or_default(), answer: None };
+        let time = frame.timestamp.clone();
+        let mut report = Self { said: said.cloned().unwrap_or_default(), answer: None, time };
         let (id, request) = (report.response(), report.said.request.as_deref());
         // A request's id beside that of its response; else the time of the record.
         let texts = id
@@ -155,6 +158,7 @@ impl Reports {
                 api: self.api,
                 model: said.model.as_deref().and_then(|model| self.models.intern(model)),
                 usage: said.usage.clone(),
+                time: frame.timestamp.clone(),
                 is_unlisted: true,
                 ..Exchange::default()
             };
@@ -181,7 +185,6 @@ impl Reports {
                     number: self.exchanges.len() + 1,
                     previous,
                     provenance: Provenance::Reconstructed { lacks: answers.lacks() },
-                    time: frame.timestamp.clone(),
                     last_frame: Some(to),
                     ..self.reported(session, &report)
                 };
@@ -296,6 +299,7 @@ impl Reports {
             usage: report.said.usage.clone(),
             print: report.answer,
             failure: report.said.failure().map(str::to_owned),
+            time: report.time.clone(),
             ..Exchange::default()
         };
         if let Some(CopyOf { session: from }) = &report.said.copied {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    attachments,
+    LimitWindow, attachments,
     branches::{Branches, Parent},
     chat,
     claude_requests::LoggedRequests,
@@ -468,6 +468,8 @@ impl super::Decoder for ClaudeCodeReader {
                         "api_error" => self.requests.failed(&record, &session),
                         _ => {}
                     }
+                    let limit = record.get("error").and_then(LimitWindow::of_claude);
+                    limit.iter().for_each(|window| sink.limit(window));
                     sink.skip(&format!("system/{subtype}"));
                 }
                 None => sink.skip("system"),

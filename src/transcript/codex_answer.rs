@@ -1,6 +1,6 @@
 //! The items of an answer in a rollout, until its usage is known: the record of that comes after them.
 
-use super::{answer, draft::FrameDraft, joining, sink::Sink};
+use super::{LimitWindow, answer, draft::FrameDraft, joining, sink::Sink};
 use crate::{
     json::{Object, ObjectExt, Value},
     veil::{AnswerId, ModelAnswer, Source},
@@ -62,6 +62,10 @@ impl CodexAnswer {
     /// Takes a record of what an answer cost; `false` where it tells nothing new. Where no answer
     /// waits for it, it is that of an answer that is nowhere.
     pub(super) fn report(&mut self, record: Object, at: RecordPlace, sink: &mut Sink) -> bool {
+        if let Some(limits) = record.get("rate_limits") {
+            let windows = LimitWindow::of_codex(limits, at.1.as_deref());
+            windows.for_each(|window| sink.limit(&window));
+        }
         let mut record = match record.get("info") {
             Some(Value::Object(info)) => info.clone(),
             _ => record,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::LimitWindow;
+
 /// What an import saw besides the frames that it gave.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct ImportReport {
     /// Where the first exchange of a recording stands that still runs: those after it may get other
     /// numbers when it ends.
     pub running: Option<u64>,
+    /// The windows of rate limits that the source reports, at most a thousand.
+    pub limits: Vec<LimitWindow>,
     /// How many sessions were seen.
     pub sessions: u64,
     /// How many frames of our own had a sequence that was not greater than the last of their

@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{
-    Exchange, Record,
+    Exchange, LimitWindow, Record,
     branches::{Branches, Fork},
     bundle::Bundle,
     draft::{CompactionRecord, FrameDraft, Replaced},
@@ -35,6 +35,8 @@ const EARLY_BYTES: usize = 64 << 20;
 /// How many kinds of skipped records are told apart, and the kind of the others.
 const SKIPPED_KINDS: usize = 200;
 const OTHER_KINDS: &str = "other";
+/// How many windows of rate limits are kept.
+const LIMITS: usize = 1_000;
 /// How many characters a kind, and a reason, may have: both quote the input.
 const KIND_LENGTH: usize = 80;
 const REASON_LENGTH: usize = 240;
@@ -397,6 +399,15 @@ impl Sink {
     pub(super) fn unread_request(&mut self, api: &str) -> String {
         count(&mut self.report.unread_requests, api);
         format!("a request to {api}, which is not read")
+    }
+
+    /// Takes what a record says of a window of a rate limit.
+    pub(super) fn limit(&mut self, window: &LimitWindow) {
+        let limits = &mut self.report.limits;
+        let is_known = limits.iter_mut().rev().any(|known| known.join(window));
+        if !is_known && limits.len() < LIMITS {
+            limits.push(*window);
+        }
     }
 
     /// Notes what is wrong in a record that was read all the same.

@@ -5,13 +5,16 @@
 
 pub(crate) mod args;
 mod cache;
+mod figures;
 mod index;
 mod listing;
 pub(crate) mod page;
 mod project;
 pub(crate) mod summary;
+pub(crate) mod totals;
 
 use std::{
+    cmp::Reverse,
     io::Write,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -24,7 +27,9 @@ use crate::{
     usage,
 };
 use index::Index;
-use listing::Reading;
+use listing::{Listed, Reading};
+use summary::Summary;
+use totals::Sort;
 
 pub(crate) fn run(args: &args::Sessions) -> Outcome {
     let mut out = Output::new(args.coloring.color);
@@ -50,11 +55,18 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
             (reading.passed_over, reading.outcome) = (0, Ok(()));
         }
     }
-    listed.retain(|session| (since..=until).contains(&session.at()));
+    // Of totals the answers within it count.
+    listed.retain(|session| args.by.is_some() || (since..=until).contains(&session.at()));
     if let Some(text) = &args.project {
         listed.retain(|session| session.project().contains(text.as_str()));
     }
     listed.sort_by(|one, other| (other.at(), &one.path).cmp(&(one.at(), &other.path)));
+    let total = |session: &Listed| session.summary.as_ref().map(Summary::total).unwrap_or_default();
+    match args.sort.unwrap_or(Sort::Time) {
+        Sort::Time => {}
+        Sort::Cost => listed.sort_by_cached_key(|session| Reverse(total(session).weight())),
+        Sort::Tokens => listed.sort_by_cached_key(|session| Reverse(total(session).tokens())),
+    }
     reading.note_copies(&listed);
     let mut redaction = redactor(&args.redaction)?;
     if let Some((redactor, _)) = &mut redaction {
@@ -68,6 +80,13 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
             // As bytes: a program is to find the file by it.
             out.write_all(session.path.as_os_str().as_encoded_bytes())?;
             out.write_all(b"\n")?;
+        }
+    } else if let Some(by) = args.by {
+        let (totals, all) = totals::totals(&listed, by, args.sort, &(since..=until));
+        if args.json {
+            totals.iter().try_for_each(|total| out.answer(&total.answer(&reading.prices.id)))?;
+        } else {
+            totals::table(&totals, &all, by, &mut out)?;
         }
     } else if args.json {
         for session in &listed {

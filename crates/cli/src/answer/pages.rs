@@ -58,6 +58,7 @@ fn the_tables_of_members_are_those_of_the_answers() {
         journal::RepairedSession,
         journal::TakenSnapshot,
         sessions::page::SessionRow,
+        sessions::totals::TotalRow,
         world::change::CreatedWorld,
         world::change::DurableTurn,
         world::change::ReversedTurn,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::totals::{By, Sort};
 use crate::args::{Coloring, Pricing, Redaction};
 use crate::when::When;
 
@@ -50,6 +51,14 @@ pub(crate) struct Sessions {
     /// List sessions of projects whose path holds this text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) project: Option<String>,
+    /// Add up what the answers used, in place of the sessions: each answer counts once, copies and
+    /// subagents too. --since and --until then choose answers, by five minutes
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["quick", "paths"])]
+    pub(crate) by: Option<By>,
+    /// What comes first; by default the newest, and with --by project, model, client or tool what cost
+    /// most
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) sort: Option<Sort>,
     /// Read no session that is not in the index: – stands for what is not known of it
     #[arg(long, conflicts_with = "no_index")]
     pub(crate) quick: bool,

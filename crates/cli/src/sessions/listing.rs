@@ -57,10 +57,12 @@ impl Listed {
         let path = self.path.display().to_string();
         self.path = redactor.text(&path, "the path of a file").into_owned().into();
         let Some(summary) = &mut self.summary else { return };
-        let models = summary.models.iter_mut().filter_map(|of| of.model.as_mut());
-        let names = summary.project.iter_mut().chain(&mut summary.session).chain(models);
+        let cells = summary.cells.iter_mut();
+        let of_cells = cells.flat_map(|of| of.model.iter_mut().chain([&mut of.tools]));
+        let names = summary.project.iter_mut().chain(&mut summary.session).chain(of_cells);
         for name in names {
-            *name = redactor.text(name, "the name of a session, a project or a model").into_owned();
+            let what = "the name of a session, a project, a model or a tool";
+            *name = redactor.text(name, what).into_owned();
         }
         if let Some(first) = &mut summary.first {
             // Words that were cut may end within a secret.
@@ -83,7 +85,7 @@ impl Listed {
 pub(super) struct Reading {
     index: Index,
     lens: [Lens; 2],
-    prices: PriceTable,
+    pub(super) prices: PriceTable,
     bar: ProgressBar,
     saved: Instant,
     copies: Copies,
@@ -240,7 +242,11 @@ impl Reading {
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };
         let mut summary = of(uncounted, false, Progress::PartOf(&self.bar))?;
-        if summary.as_ref().is_some_and(|summary| summary.requests > 0 && summary.reported() == 0) {
+        if summary
+            .as_ref()
+            .map(Summary::total)
+            .is_some_and(|of| of.requests > 0 && of.reported == 0)
+        {
             summary = of(counted, true, Progress::Hidden)?;
         }
         if let Some(summary) = &mut summary {

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use afterimage::transcript::{Currency, Money, Usage};
-use anstyle::Style;
 
 use super::{
+    figures::Figures,
     listing::Listed,
     summary::{CopiedSum, FirstMessage, ModelUsage, Summary},
 };
@@ -21,7 +21,9 @@ use crate::{
     when,
 };
 
-const UNKNOWN: &str = "–";
+pub(super) const UNKNOWN: &str = "–";
+/// So many columns a terminal has that has room for all of the table.
+const WIDE: usize = 110;
 
 /// Writes the places that were looked in.
 pub(super) fn places(places: &[Place], out: &mut Output) -> Outcome {
@@ -35,32 +37,38 @@ pub(super) fn table(listed: &[Listed], out: &mut Output) -> Outcome {
     if listed.is_empty() {
         return Ok(writeln!(out, " There is no session in it.")?);
     }
-    let table = Table::new([
-        Column::text("TIME", 16),
-        Column::text("PROJECT", 12),
+    // Of a narrow terminal the first words take the room.
+    let is_wide = !out.is_bounded || out.width >= WIDE;
+    let mut columns = vec![Column::text("TIME", 16), Column::text("PROJECT", 12)];
+    if is_wide {
+        let room = if out.is_bounded { 8 } else { 36 };
+        columns.extend([Column::text("SESSION", room), Column::text("MODEL", 18)]);
+    }
+    columns.extend([
         Column::number("REQUESTS", 8),
         Column::number("TOKENS", 11),
         Column::number("COST", 7),
         Column::text("FIRST WORDS", 0),
     ]);
+    let table = Table::new(columns);
     table.head(out)?;
     for session in listed {
-        table.row(out, row(session))?;
+        table.row(out, row(session, is_wide))?;
     }
     Ok(())
 }
 
-fn row(session: &Listed) -> Vec<Cell> {
+fn row(session: &Listed, is_wide: bool) -> Vec<Cell> {
     let project = session.project();
     let name = project.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(&project);
     let dim = |text: &str| (text.to_owned(), style::DIM);
     let Some(summary) = &session.summary else {
         let path = session.path.display().to_string();
-        let dashes = [UNKNOWN; 3].map(plain);
+        let dashes = vec![plain(UNKNOWN); if is_wide { 5 } else { 3 }];
         let cells = [plain(UNKNOWN), plain(name)].into_iter().chain(dashes);
         return cells.chain([dim(&path)]).collect();
     };
-    let (tokens, look) = tokens(summary);
+    let total = summary.total();
     let words = match &summary.first {
         Some(first) => plain(first.text.as_str()),
         None => dim(UNKNOWN),
@@ -76,45 +84,53 @@ fn row(session: &Listed) -> Vec<Cell> {
     } else {
         words
     };
-    vec![
-        plain(summary.ended.map_or_else(|| UNKNOWN.to_owned(), minute)),
-        plain(name),
-        plain(grouped(summary.requests)),
-        (tokens, look),
-        plain(cost(summary)),
-        words,
-    ]
+    let mut row =
+        vec![plain(summary.ended.map_or_else(|| UNKNOWN.to_owned(), minute)), plain(name)];
+    if is_wide {
+        let id = summary.session.as_deref().unwrap_or(UNKNOWN);
+        row.extend([plain(id), plain(model(summary))]);
+    }
+    let tokens = tokens(&total, summary.counted);
+    row.extend([plain(grouped(total.requests)), tokens, plain(cost(&total)), words]);
+    row
 }
 
 /// The tokens of a session, and how sure they are.
-fn tokens(summary: &Summary) -> (String, Style) {
-    let usage = summary.usage().filter(|usage| usage.input.is_some() || usage.output.is_some());
-    match (usage, summary.counted) {
-        (Some(usage), _) => {
-            let sum = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
-            let mark = if summary.is_usage_partial { "≥" } else { "" };
-            (format!("{mark}{}", grouped(sum)), Style::new())
+fn tokens(total: &Figures, counted: Option<u64>) -> Cell {
+    match (total.tokens(), counted) {
+        (Some(tokens), _) => {
+            let mark = if total.is_usage_partial { "≥" } else { "" };
+            plain(format!("{mark}{}", grouped(tokens)))
         }
-        (None, Some(counted)) if summary.requests > 0 => {
+        (None, Some(counted)) if total.requests > 0 => {
             (format!("~{}", grouped(counted)), style::DIM)
         }
         _ => (UNKNOWN.to_owned(), style::DIM),
     }
 }
 
-/// What a session cost, to the cent; `≥` where some of its answers have no price.
-fn cost(summary: &Summary) -> String {
-    let Some(cost) = summary.cost else { return UNKNOWN.to_owned() };
-    let mark = if summary.is_cost_partial { "≥" } else { "" };
+/// What answers cost, to the cent; `≥` where some of them have no price.
+pub(super) fn cost(figures: &Figures) -> String {
+    let Some(cost) = figures.cost else { return UNKNOWN.to_owned() };
+    let mark = if figures.is_cost_partial { "≥" } else { "" };
     match cost.currency() {
         Currency::USD => format!("{mark}${}", cost.rounded()),
         currency => format!("{mark}{} {currency}", cost.rounded()),
     }
 }
 
+/// The model of most answers, and how many others there are.
+fn model(summary: &Summary) -> String {
+    let models = summary.models();
+    let most = models.iter().max_by_key(|of| of.requests).and_then(|of| of.model.as_deref());
+    let name = most.unwrap_or(UNKNOWN);
+    if models.len() > 1 { format!("{name} +{}", models.len() - 1) } else { name.to_owned() }
+}
+
 /// What is known of a session.
 pub(super) fn answer(session: &Listed) -> SessionRow<'_> {
     let known = session.summary.as_ref();
+    let total = known.map(Summary::total);
     let time = |at: Option<i64>| at.and_then(when::rfc3339);
     SessionRow {
         path: session.path.display().to_string(),
@@ -128,16 +144,16 @@ pub(super) fn answer(session: &Listed) -> SessionRow<'_> {
         first: known.and_then(|known| known.first.as_ref()),
         started: known.and_then(|known| time(known.started)),
         ended: known.and_then(|known| time(known.ended)),
-        requests: known.map(|known| known.requests),
-        models: known.map(|known| &*known.models),
+        requests: total.as_ref().map(|total| total.requests),
+        models: known.map(Summary::models),
         copied: known.map(|known| &*known.copied),
-        usage_partial: known.map(|known| known.is_usage_partial),
+        usage_partial: total.as_ref().map(|total| total.is_usage_partial),
         counted_tokens: known.and_then(|known| known.counted),
-        cost: known.and_then(|known| known.cost),
-        cost_partial: known.map(|known| known.is_cost_partial),
+        cost: total.as_ref().and_then(|total| total.cost),
+        cost_partial: total.as_ref().map(|total| total.is_cost_partial),
         prices_of: known.map(|known| known.prices_of.as_str()),
-        reported: known.map(Summary::reported),
-        usage: known.and_then(Summary::usage),
+        reported: total.as_ref().map(|total| total.reported),
+        usage: total.and_then(|total| total.reported_usage().cloned()),
     }
 }
 
@@ -169,7 +185,7 @@ answer! {
         /// the requests to a model that are listed, copies of other sessions' aside
         requests: Option<u64>,
         /// the reported usage by model
-        models: Option<&'s [ModelUsage]>,
+        models: Option<Vec<ModelUsage>>,
         /// what copies of other sessions' answers report, which is in no other member
         copied: Option<&'s [CopiedSum]>,
         /// whether an answered request reports no input or no output, or a figure that cannot be read

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use afterimage::{
-    bill::{Bill, UsageSums},
-    json::{self, Object, Value},
+    bill::{UsageSum, UsageSums},
     request::Exchange,
     session::Viewer,
     steps::words_in,
-    transcript::{Money, Usage},
+    transcript::{LimitWindow, Usage},
     veil::{Frame, Source as Speaker},
 };
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::figures::{CalledTools, Cell, Figures};
 use crate::when::written;
 use crate::{
     answer::answer, copies::Copies, failure::Outcome, input::Source, lens::Lens, text::first_words,
@@ -21,8 +22,6 @@ use crate::{
 
 /// How many columns of the first words are kept.
 const FIRST_WORDS: usize = 200;
-/// How many models are kept apart.
-const MODELS: usize = 64;
 
 /// What a file's sessions come to, as the index keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,28 +43,19 @@ pub(super) struct Summary {
     /// When the first and the last record were written, in milliseconds since the epoch.
     pub(super) started: Option<i64>,
     pub(super) ended: Option<i64>,
-    pub(super) requests: u64,
-    /// The usage that was reported, by model.
-    pub(super) models: Vec<ModelUsage>,
+    /// What its answers report, apart by time, model and tools; copies count elsewhere.
+    pub(super) cells: Vec<Cell>,
+    /// The windows of rate limits that the source reports.
+    pub(super) limits: Vec<LimitWindow>,
     /// What copies of other sessions' answers report, by the session; it counts there.
     pub(super) copied: Vec<CopiedSum>,
     /// What tells the answers that count here, or that copies of them count elsewhere.
-    #[serde(skip_serializing)]
     pub(super) answers: Vec<u64>,
     /// Those of them that count elsewhere, and where, as one number; 0 for none.
-    #[serde(skip_serializing)]
     pub(super) elsewhere: u64,
-    /// Whether a request that was answered reports no usage, or not all of it.
-    #[serde(rename = "usagePartial")]
-    pub(super) is_usage_partial: bool,
     /// The tokens of the requests as they are counted here, where none was reported.
     #[serde(rename = "countedTokens")]
     pub(super) counted: Option<u64>,
-    /// What the answers with a price cost; `None` where none has one.
-    pub(super) cost: Option<Money>,
-    /// Whether others have none.
-    #[serde(rename = "costPartial")]
-    pub(super) is_cost_partial: bool,
     /// The date of the prices.
     pub(super) prices_of: String,
 }
@@ -122,11 +112,13 @@ impl Summary {
         };
         let mut viewer = Viewer::new(&lens.hud, source.format());
         let counter = counts.then_some(&*lens.counter);
+        let mut calls = CalledTools::default();
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
             summary.session.get_or_insert_with(|| viewed.session.to_string());
             summary.note_time(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);
+            calls.note(&viewed);
             source.see_exchanges(&mut viewer, counter)?;
         }
         source.see_exchanges(&mut viewer, counter)?;
@@ -145,14 +137,16 @@ impl Summary {
                 exchange.count_in(Some(Arc::clone(session)));
             }
         }
-        let own = || exchanges.iter().filter(|exchange| exchange.copied.is_none());
-        summary.requests = own().filter(|exchange| !exchange.is_unlisted).count() as u64;
-        // One that broke off reports what it was sent.
-        let is_stated = |of: &&Exchange| of.failure.is_none() || of.usage.is_some();
-        let is_whole = |of: &Exchange| of.usage.as_ref().is_some_and(Usage::is_whole);
-        summary.is_usage_partial = own().filter(is_stated).any(|of| !is_whole(of));
-        summary.add(&exchanges.iter().collect());
-        summary.price(&Bill::of(prices, &exchanges));
+        let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
+        summary.cells = Cell::of(own, &calls, prices);
+        summary.limits.clone_from(&source.report().limits);
+        let copied = exchanges.iter().collect::<UsageSums>().copied;
+        let sum = |(from, sum): (&Option<Arc<str>>, &UsageSum)| CopiedSum {
+            from: from.as_deref().map(str::to_owned),
+            requests: sum.exchanges(),
+            usage: sum.tokens.clone(),
+        };
+        summary.copied = copied.iter().map(sum).collect();
         Ok(summary)
     }
 
@@ -178,62 +172,24 @@ impl Summary {
         self.first = Some(FirstMessage { line, uuid, text });
     }
 
-    fn price(&mut self, bill: &Bill<'_>) {
-        self.cost = (bill.priced > 0).then(|| bill.total());
-        self.is_cost_partial = bill.is_partial();
+    /// What all of its answers come to.
+    pub(super) fn total(&self) -> Figures {
+        let mut total = Figures::default();
+        self.cells.iter().for_each(|cell| total.add(&cell.figures));
+        total
     }
 
-    /// Takes what the exchanges report, by model and by the session that they were copied from.
-    fn add(&mut self, sums: &UsageSums) {
-        let named = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
-        for (model, sum) in sums.by_model.iter().filter(|(_, sum)| sum.with_usage > 0) {
-            let model = named(model).filter(|_| self.models.len() < MODELS);
-            let known = self.models.iter().position(|of| of.model == model);
-            let at = known.unwrap_or_else(|| {
-                self.models.push(ModelUsage { model, requests: 0, usage: Usage::default() });
-                self.models.len() - 1
-            });
-            if let Some(of) = self.models.get_mut(at) {
-                of.requests += sum.with_usage;
-                of.usage.add(&sum.tokens);
-            }
+    /// The usage of each model, in the order of their first answers.
+    pub(super) fn models(&self) -> Vec<ModelUsage> {
+        let mut models: IndexMap<_, Figures> = IndexMap::new();
+        for cell in self.cells.iter().filter(|cell| cell.figures.reported > 0) {
+            models.entry(&cell.model).or_default().add(&cell.figures);
         }
-        let copied = sums.copied.iter().map(|(from, sum)| CopiedSum {
-            from: named(from),
-            requests: sum.exchanges(),
-            usage: sum.tokens.clone(),
-        });
-        self.copied = copied.collect();
-    }
-
-    /// The requests whose usage was reported.
-    pub(super) fn reported(&self) -> u64 {
-        self.models.iter().map(|of| of.requests).fold(0, u64::saturating_add)
-    }
-
-    /// The usage of all models.
-    pub(super) fn usage(&self) -> Option<Usage> {
-        let mut all = None;
-        for of in &self.models {
-            all.get_or_insert_with(Usage::default).add(&of.usage);
-        }
-        all
-    }
-
-    /// The members, as the index has them.
-    pub(super) fn to_entry(&self) -> Object {
-        let mut entry = self.to_json();
-        let answers = self.answers.iter().map(|answer| Value::from(*answer));
-        entry.insert("answers".to_owned(), answers.collect());
-        entry.insert("elsewhere".to_owned(), self.elsewhere.into());
-        entry
-    }
-
-    /// The members, as the index and `--json` have them.
-    pub(super) fn to_json(&self) -> Object {
-        match json::to_value(self) {
-            Ok(Value::Object(members)) => members,
-            _ => Object::new(),
-        }
+        let usage = |(model, figures): (&Option<String>, Figures)| ModelUsage {
+            model: model.clone(),
+            requests: figures.reported,
+            usage: figures.usage,
+        };
+        models.into_iter().map(usage).collect()
     }
 }

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
+use afterimage_testkit::data;
 use serde_json::Value;
 use support::{Run, run};
 
@@ -86,7 +87,7 @@ impl Home {
     }
 
     fn index(&self) -> PathBuf {
-        self.path().join("cache/sessions-1.jsonl")
+        self.path().join("cache/sessions-2.jsonl")
     }
 }
 
@@ -182,11 +183,11 @@ fn the_sessions_of_all_agents_are_listed_newest_first() {
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     let expected = concat!(
         " Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp\n",
-        " TIME              PROJECT       REQUESTS       TOKENS     COST  FIRST WORDS\n",
-        " 2026-11-04 11:00  tide                 0            –        –  When is high water?\n",
-        " 2026-11-03 08:04  harbour              2          210        –  Where is the berth?\n",
-        " 2026-11-02 09:00  oak                  1          ~13        –  Fell the oak.\n",
-        " 2026-11-01 10:00  mill                 0            –        –  Grind.\n",
+        " TIME              PROJECT       SESSION                               MODEL               REQUESTS       TOKENS     COST  FIRST WORDS\n",
+        " 2026-11-04 11:00  tide          1                                     –                          0            –        –  When is high water?\n",
+        " 2026-11-03 08:04  harbour       birch                                 claude-x                   2          210        –  Where is the berth?\n",
+        " 2026-11-02 09:00  oak           oak                                   –                          1          ~13        –  Fell the oak.\n",
+        " 2026-11-01 10:00  mill          mill                                  –                          0            –        –  Grind.\n",
     );
     assert_eq!(run.out, expected);
     // From the index it is the same.
@@ -266,6 +267,149 @@ fn the_requests_and_the_usage_of_recordings_are_those_that_requests_lists() {
             assert_eq!(&session["cost"], total, "{path}");
         }
     }
+}
+
+/// A rollout of Codex with two answers, the first to nothing that is there, and what it says of its windows.
+fn limited(session: &str, hour: u32, used: [u64; 2]) -> String {
+    let reset = 1_793_883_600 + u64::from(hour / 13) * 18_000;
+    let mut lines = vec![
+        format!(r#"{{"type":"session_meta","payload":{{"id":"{session}","cwd":"/w/oak"}}}}"#),
+        r#"{"type":"turn_context","payload":{"model":"gpt-5.5"}}"#.to_owned(),
+    ];
+    for (index, used) in used.into_iter().enumerate() {
+        let at = format!(r#"{{"timestamp":"2026-11-05T{hour:02}:{:02}:00.000Z","#, index * 10);
+        let said = r#""type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Felled."}]}}"#;
+        let usage =
+            format!(r#"{{"input_tokens":{used}00,"cached_input_tokens":0,"output_tokens":10}}"#);
+        lines.push(format!("{at}{said}"));
+        lines.push(format!(
+            r#"{at}"type":"event_msg","payload":{{"type":"token_count","info":{{"last_token_usage":{usage},"total_token_usage":{{"total_tokens":{used}}}}},"rate_limits":{{"primary":{{"used_percent":{used}.5,"window_minutes":300,"resets_at":{reset}}},"secondary":null}}}}}}"#
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A home whose sessions were forked, copied and have subagents.
+fn home_of_totals() -> Home {
+    let home = Home::new();
+    let session =
+        |name: &str, day| claude(name, day, "Berth?").replace("claude-x", "claude-sonnet-4-5");
+    let file = ".claude/projects/-w-harbour/birch.jsonl";
+    let birch = session("birch", 3);
+    home.write(file, &birch);
+    // A fork holds the same answers, and one of its own.
+    let own = session("elm", 4).lines().last().unwrap().replace(r#""id":"m2""#, r#""id":"m3""#);
+    let fork = birch.replace(r#""sessionId":"birch""#, r#""sessionId":"elm""#) + &own + "\n";
+    home.write(".claude/projects/-w-harbour/elm.jsonl", &fork);
+    // Somebody has copied the folder.
+    home.write(".config/claude/projects/-w-harbour/birch.jsonl", &birch);
+    let agent = subagent("birch").replace("claude-x", "claude-haiku-4-5");
+    for folder in [".claude", ".config/claude"] {
+        home.write(&format!("{folder}/projects/-w-harbour/birch/subagents/agent-a1.jsonl"), &agent);
+    }
+    home.write(".codex/sessions/2026/11/05/rollout-1.jsonl", &limited("oak", 10, [3, 7]));
+    home.write(".codex/sessions/2026/11/05/rollout-2.jsonl", &limited("ash", 14, [1, 2]));
+    home
+}
+
+/// The name, the requests and the cost of each total.
+#[track_caller]
+fn totals(home: &Home, args: &[&str]) -> Vec<String> {
+    let run = home.run(&[&["sessions", "--json"], args].concat());
+    let row = |row: &str| {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let name = row["name"].as_str().unwrap_or("–");
+        let cost = row["cost"]["amount"].as_str().unwrap_or("–");
+        format!(
+            "{name}: {} of {}, {} {cost}",
+            row["requests"], row["sessions"], row["usage"]["input"]
+        )
+    };
+    run.out.lines().map(row).collect()
+}
+
+#[test]
+fn each_answer_counts_once_in_the_totals() {
+    let home = home_of_totals();
+    let run = home.run(&["sessions", "--by", "model"]);
+    let expected = concat!(
+        " SESSIONS  REQUESTS    INPUT   CACHED  OUTPUT       COST  MODEL\n",
+        "        2         2    1,300        0      40    $0.0077  gpt-5.5\n",
+        "        2         3      300      270      15   $0.00040  claude-sonnet-4-5\n",
+        "        1         2      200      180      10  $0.000088  claude-haiku-4-5\n",
+        "        4         7    1,800      450      65    $0.0082  total\n",
+    );
+    assert_eq!(run.out, expected, "{}", run.err);
+    // From the index it is the same.
+    assert_eq!(home.run(&["sessions", "--by", "model"]).out, expected);
+    let days = [
+        "2026-11-05: 2 of 2, 1300 0.0077",
+        "2026-11-04: 1 of 1, 100 0.000132",
+        "2026-11-03: 4 of 1, 400 0.000352",
+    ];
+    assert_eq!(totals(&home, &["--by", "day"]), days);
+    assert_eq!(totals(&home, &["--by", "week"]), ["2026-W45: 7 of 4, 1800 0.008184"]);
+    let projects = ["/w/oak: 2 of 2, 1300 0.0077", "/w/harbour: 5 of 2, 500 0.000484"];
+    assert_eq!(totals(&home, &["--by", "project", "--sort", "time"]), projects);
+    let clients = ["codex: 2 of 2, 1300 0.0077", "claude-code: 5 of 2, 500 0.000484"];
+    assert_eq!(totals(&home, &["--by", "client"]), clients);
+    let tools = ["–: 5 of 4, 1600 0.008008", "look: 2 of 1, 200 0.000176"];
+    assert_eq!(totals(&home, &["--by", "tool"]), tools);
+    let of_a_day = ["--by", "tool", "--since", "2026-11-04", "--until", "2026-11-04"];
+    assert_eq!(totals(&home, &of_a_day), ["–: 1 of 1, 100 0.000132"]);
+}
+
+#[test]
+fn what_fell_into_a_window_of_a_rate_limit_is_added_up() {
+    let home = home_of_totals();
+    let run = home.run(&["sessions", "--by", "window"]);
+    let expected = concat!(
+        " SESSIONS  REQUESTS    INPUT   CACHED  OUTPUT      COST  USED  WINDOW\n",
+        "        1         1      300        0      20   $0.0021    2%  codex, 5 h until 2026-11-05 18:00\n",
+        "        1         1    1,000        0      20   $0.0056    7%  codex, 5 h until 2026-11-05 13:00\n",
+        "        2         5      500      450      25  $0.00048     –  claude-code\n",
+        "        4         7    1,800      450      65   $0.0082     –  total\n",
+    );
+    assert_eq!(run.out, expected, "{}", run.err);
+    let run = home.run(&["sessions", "--by", "window", "--json"]);
+    let first: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
+    let window = serde_json::json!({
+        "minutes": 300, "begins": "2026-11-05T13:00:00Z", "resets": "2026-11-05T18:00:00Z", "used": 2
+    });
+    assert_eq!(first["window"], window);
+}
+
+/// What `ccusage` 20.0.24 says that the recordings of Claude Code cost together, in dollars (`claude
+/// session --offline --mode calculate`).
+#[test]
+fn the_totals_of_recordings_are_those_that_another_program_computes() {
+    let Some(folder) = data::recording("B-anthropic/claude-code") else { return };
+    let run = run(&["sessions", "--by", "model", "--json", "--no-index", folder.to_str().unwrap()]);
+    let rows: Vec<Value> =
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (model, cost) in [
+        ("claude-opus-4-6", "11.7514945"),
+        ("claude-sonnet-4-5-20250929", "10.205835"),
+        ("claude-haiku-4-5-20251001", "0.0573157"),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == model).unwrap();
+        assert_eq!(row["cost"]["amount"], cost, "{model}");
+    }
+}
+
+#[test]
+fn the_sessions_that_cost_most_come_first() {
+    let home = home_of_totals();
+    let names = |order: &str| {
+        let run = home.run(&["sessions", "--json", "--sort", order]);
+        let name = |line: &str| {
+            let session: Value = serde_json::from_str(line).unwrap();
+            session["session"].as_str().unwrap().to_owned()
+        };
+        run.out.lines().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("cost"), ["oak", "ash", "birch", "birch", "elm"]);
+    assert_eq!(names("tokens"), ["oak", "birch", "birch", "ash", "elm"]);
 }
 
 #[test]
@@ -403,7 +547,8 @@ fn what_is_not_indexed_is_shown_with_dashes() {
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     let line = run.out.lines().find(|line| line.contains("-w-harbour")).unwrap();
     assert!(
-        line.starts_with(" –                 -w-harbour           –            –        –  "),
+        line.starts_with(" –                 -w-harbour    –  ")
+            && line.contains("         –            –        –  "),
         "{line:?}"
     );
     assert!(!home.index().exists());
@@ -428,7 +573,7 @@ fn an_index_that_was_made_with_other_words_is_made_anew() {
     let expected = home.run(&["sessions"]).out;
     let whole = fs::read_to_string(home.index()).unwrap();
     let (_, entries) = whole.split_once('\n').unwrap();
-    let head = r#"{"index":"sessions of afterimage","version":1,"words":"of others"}"#;
+    let head = r#"{"index":"sessions of afterimage","version":2,"words":"of others"}"#;
     let head = afterimage::log::line::seal(head).unwrap();
     fs::write(home.index(), format!("{head}\n{entries}")).unwrap();
     let run = home.run(&["sessions"]);
