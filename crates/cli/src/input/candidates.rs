@@ -38,7 +38,7 @@ pub(crate) fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates
             missing.iter().fold(failure, |failure, place| failure.at("looked", place.shown()));
         return Err(failure.hint("name a folder: `afterimage sessions FOLDER`").into());
     }
-    for folder in there.iter().flat_map(Place::folders) {
+    for folder in there.iter().flat_map(Place::sources) {
         // Of one agent nothing may be readable, and of the others all.
         match candidates.add(&folder) {
             Err(Stop::Failure(failure)) => crate::output::report(&failure),

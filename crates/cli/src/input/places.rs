@@ -15,17 +15,23 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The folders in it that are read: of Gemini and Qwen Code, which keep other things there too, the
-    /// chats of each project.
-    pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        if ![GEMINI, QWEN].contains(&self.agent) {
-            return vec![self.folder.clone()];
-        }
-        let Ok(projects) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let chats = projects.filter_map(|project| Some(project.ok()?.path().join("chats")));
-        let mut chats: Vec<PathBuf> = chats.filter(|chats| chats.is_dir()).collect();
-        chats.sort();
-        chats
+    /// What is read of it: of agents that keep other things there too, the chats of each project, or
+    /// the databases.
+    pub(crate) fn sources(&self) -> Vec<PathBuf> {
+        let is_source: fn(&PathBuf) -> bool = match self.agent {
+            GEMINI | QWEN => |chats| chats.is_dir(),
+            OPENCODE => |file| file.extension().is_some_and(|end| end == "db"),
+            _ => return vec![self.folder.clone()],
+        };
+        let within = |path: PathBuf| match self.agent {
+            OPENCODE => path,
+            _ => path.join("chats"),
+        };
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let paths = entries.filter_map(|entry| Some(within(entry.ok()?.path())));
+        let mut sources: Vec<PathBuf> = paths.filter(is_source).collect();
+        sources.sort();
+        sources
     }
 
     /// The folder as people write it.
@@ -40,6 +46,9 @@ impl Place {
 
 const GEMINI: &str = "Gemini";
 const QWEN: &str = "Qwen Code";
+const OPENCODE: &str = "OpenCode";
+/// Where editors keep what the extension of Cline writes, below the folder of their settings.
+const OF_EDITOR: &str = "Code/User/globalStorage/saoudrizwan.claude-dev/tasks";
 
 /// All places, whether they exist or not, each once.
 pub(crate) fn all() -> Vec<Place> {
@@ -50,10 +59,7 @@ pub(crate) fn all() -> Vec<Place> {
         places.add("Claude Code", Path::new(folder).join("projects"));
     }
     places.add_home("Claude Code", ".claude/projects");
-    match variable("XDG_CONFIG_HOME") {
-        Some(folder) => places.add("Claude Code", Path::new(&folder).join("claude/projects")),
-        None => places.add_home("Claude Code", ".config/claude/projects"),
-    }
+    places.add_xdg("Claude Code", ("XDG_CONFIG_HOME", ".config"), "claude/projects");
     for sessions in ["sessions", "archived_sessions"] {
         places.add_variable("Codex", "CODEX_HOME", sessions);
         places.add_home("Codex", &format!(".codex/{sessions}"));
@@ -69,6 +75,17 @@ pub(crate) fn all() -> Vec<Place> {
     places.add_home(QWEN, ".qwen/projects");
     places.add_home("Copilot", ".copilot/session-state");
     places.add_home("Cline", ".cline/data/sessions");
+    if cfg!(target_os = "windows") {
+        places.add_variable("Cline", "APPDATA", OF_EDITOR);
+    } else if cfg!(target_os = "macos") {
+        places.add_home("Cline", &format!("Library/Application Support/{OF_EDITOR}"));
+    } else {
+        places.add_xdg("Cline", ("XDG_CONFIG_HOME", ".config"), OF_EDITOR);
+    }
+    places.add_xdg(OPENCODE, ("XDG_DATA_HOME", ".local/share"), "opencode");
+    places.add_variable("Continue", "CONTINUE_GLOBAL_DIR", "sessions");
+    places.add_home("Continue", ".continue/sessions");
+    places.add_xdg("goose", ("XDG_DATA_HOME", ".local/share"), "goose/sessions");
     places.all
 }
 
@@ -94,6 +111,14 @@ impl Places {
     fn add_home(&mut self, agent: &'static str, below: &str) {
         if let Some(home) = &self.home {
             self.add(agent, home.join(below));
+        }
+    }
+
+    /// Below the folder of a variable, else of its default in the user's folder.
+    fn add_xdg(&mut self, agent: &'static str, (name, default): (&str, &str), below: &str) {
+        match variable(name) {
+            Some(folder) => self.add(agent, Path::new(&folder).join(below)),
+            None => self.add_home(agent, &format!("{default}/{below}")),
         }
     }
 

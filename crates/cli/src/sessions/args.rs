@@ -25,8 +25,8 @@ A – in REQUESTS and TOKENS is a session that is not in the index yet (--quick)
 
 /// List sessions, newest first: when, where, what it was about, requests, tokens
 ///
-/// Without FOLDER it looks where Claude Code, Codex, pi, Gemini and Kimi keep theirs. An index in
-/// the user's cache folder keeps what was read, so that a session is read again only where its
+/// Without FOLDER it looks where the agents keep theirs: Claude Code, Codex, pi, Gemini, Kimi, Qwen
+/// Code, Copilot, Cline, OpenCode, Continue and goose. An index in the user's cache folder keeps what was read, so that a session is read again only where its
 /// file has changed. `AFTERIMAGE_CACHE` names another folder.
 #[derive(Debug, Args)]
 #[command(

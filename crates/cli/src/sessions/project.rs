@@ -18,10 +18,14 @@ const LINES: usize = 64;
 const PROJECT_ROOT: &str = ".project_root";
 /// The file in which Kimi says that of a session, beside the folder of its agents.
 const STATE: &str = "state.json";
+/// The member in which Continue says it.
+const CONTINUE: &str = "workspaceDirectory";
+/// The end of the name of Cline's messages.
+const CLINE: &str = ".messages.json";
 
 /// The folder that a session says it worked in: `cwd` in one of the first records.
 pub(super) fn project(file: &Path) -> Option<String> {
-    of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file))
+    of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file)).or_else(|| of_cline(file))
 }
 
 fn of_head(file: &Path) -> Option<String> {
@@ -32,9 +36,8 @@ fn of_head(file: &Path) -> Option<String> {
         if input.read_until(b'\n', &mut line).ok()? == 0 {
             break;
         }
-        if let Some(folder) =
-            json::read_mended(&line).ok().and_then(|(record, _)| of_record(&record))
-        {
+        let record = json::read_mended(&line).ok().and_then(|(record, _)| of_record(&record));
+        if let Some(folder) = record.or_else(|| of_member(&line, CONTINUE)) {
             return Some(folder);
         }
     }
@@ -48,6 +51,21 @@ fn of_record(record: &Value) -> Option<String> {
     let context = data.and_then(|data| data.get("context"));
     let places = [Some(record), record.get("payload"), data, context];
     places.into_iter().flatten().find_map(|place| place.str_at("cwd")).map(str::to_owned)
+}
+
+/// Continue lays out its document one member a line.
+fn of_member(line: &[u8], name: &str) -> Option<String> {
+    let line = line.trim_ascii();
+    let member = line.strip_suffix(b",").unwrap_or(line);
+    let object = [b"{", member, b"}"].concat();
+    Some(json::read(&object).ok()?.str_at(name)?.to_owned())
+}
+
+/// Cline writes what is known of a session into a file beside that of its messages.
+fn of_cline(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_str()?.strip_suffix(CLINE)?;
+    let text = text_of(&file.with_file_name(format!("{name}.json")), HEAD)?;
+    Some(json::read(text.as_bytes()).ok()?.str_at("cwd")?.to_owned())
 }
 
 /// Gemini names it in a file beside the folder of the chats.
@@ -87,6 +105,8 @@ mod tests {
             let record = json::read(record.as_bytes()).unwrap();
             assert_eq!(of_record(&record).as_deref(), Some("/w"), "{record}");
         }
+        let line = b"  \"workspaceDirectory\": \"/w\",\n";
+        assert_eq!(of_member(line, CONTINUE).as_deref(), Some("/w"));
         assert_eq!(of_record(&Value::from("cwd")), None);
     }
 }

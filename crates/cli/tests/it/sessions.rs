@@ -61,6 +61,8 @@ impl Home {
             "GEMINI_CLI_HOME",
             "KIMI_SHARE_DIR",
             "KIMI_CODE_HOME",
+            "XDG_DATA_HOME",
+            "CONTINUE_GLOBAL_DIR",
         ] {
             command.env_remove(variable);
         }
@@ -193,6 +195,60 @@ fn the_sessions_of_all_agents_are_listed_newest_first() {
     // From the index it is the same.
     assert_eq!(home.run(&["sessions"]).out, expected);
     assert_eq!(home.run(&["sessions", "--no-index"]).out, expected);
+}
+
+#[test]
+fn each_agent_is_looked_for_where_it_keeps_its_sessions() {
+    let home = Home::new();
+    let quail = r#"{"uuid":"q1","parentUuid":null,"sessionId":"quail","timestamp":"2026-11-06T08:00:00Z","type":"user","cwd":"/w/bay","message":{"role":"user","parts":[{"text":"Sound the bay."}]}}"#;
+    home.write(".qwen/projects/-w-bay/chats/quail.jsonl", &format!("{quail}\n"));
+    let kiln = [
+        r#"{"type":"metadata","protocol_version":"1.4","created_at":1794000000000}"#,
+        r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"Fire the kiln."}],"toolCalls":[]},"time":1794000000000}"#,
+    ];
+    home.write(".kimi-code/sessions/wd_k/session_k/agents/main/wire.jsonl", &kiln.join("\n"));
+    home.write(".kimi-code/sessions/wd_k/session_k/state.json", r#"{"version":2,"cwd":"/w/kiln"}"#);
+    let cove = [
+        r#"{"type":"session.start","id":"1","timestamp":"2026-11-06T09:00:00Z","parentId":null,"data":{"sessionId":"cove","context":{"cwd":"/w/cove"}}}"#,
+        r#"{"type":"user.message","id":"2","timestamp":"2026-11-06T09:00:01Z","parentId":"1","data":{"content":"Chart the cove."}}"#,
+    ];
+    home.write(".copilot/session-state/cove/events.jsonl", &cove.join("\n"));
+    let rig = r#"{"version":1,"sessionId":"rig","messages":[{"role":"user","content":[{"type":"text","text":"Rig the mast."}],"ts":1794000000000},
+        {"role":"assistant","content":[{"type":"text","text":"Rigged."}],"modelInfo":{"id":"m"},"ts":1794000001000}]}"#;
+    home.write(".cline/data/sessions/1/1.messages.json", rig);
+    home.write(".cline/data/sessions/1/1.json", "{\n  \"cwd\": \"/w/rig\"\n}");
+    for folder in [".continue/sessions", ".local/share/goose/sessions"] {
+        fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
+    let run = home.run(&["sessions"]);
+    let places = " Kimi ~/.kimi-code/sessions · Qwen Code ~/.qwen/projects · Copilot ~/.copilot/session-state \
+                  · Cline ~/.cline/data/sessions · Continue ~/.continue/sessions \
+                  · goose ~/.local/share/goose/sessions";
+    assert_eq!(run.out.lines().next(), Some(places), "{}", run.err);
+    let known: Vec<_> = home
+        .json(&[])
+        .iter()
+        .map(|of| [&of["project"], &of["first"]["text"]].map(|of| of.as_str().unwrap().to_owned()))
+        .collect();
+    for (project, words) in [
+        ("/w/bay", "Sound the bay."),
+        ("/w/kiln", "Fire the kiln."),
+        ("/w/cove", "Chart the cove."),
+        ("/w/rig", "Rig the mast."),
+    ] {
+        assert!(known.contains(&[project.to_owned(), words.to_owned()]), "{known:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_an_extension_of_an_editor_writes_is_found_too() {
+    let home = Home::new();
+    let dock = r#"[{"role":"user","content":[{"type":"text","text":"Dock her."}]},{"role":"assistant","content":[{"type":"text","text":"Docked."}]}]"#;
+    let tasks = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks";
+    home.write(&format!("{tasks}/7/api_conversation_history.json"), dock);
+    home.write(&format!("{tasks}/7/task_metadata.json"), r#"{"files_in_context":[]}"#);
+    assert_eq!(home.words(&[]), ["Dock her."]);
 }
 
 #[test]
