@@ -16,7 +16,7 @@ use crate::{
 };
 
 const RULES: PairRules = PairRules {
-    ids: IdRules { longest: 64, plain: true, unique: true },
+    ids: IdRules { longest: 64, plain: true, unique: true, optional: false },
     inline: |_, item| is_of_provider(item),
 };
 

@@ -21,6 +21,8 @@ pub enum Form {
     Responses,
     /// `system` and `messages` of Anthropic's Messages.
     Anthropic,
+    /// `systemInstruction` and `contents` of Gemini.
+    Gemini,
     /// One text.
     #[serde(rename = "text")]
     Plain,
@@ -34,6 +36,7 @@ impl Form {
             Form::OpenaiChat => "openai",
             Form::Responses => "responses",
             Form::Anthropic => "anthropic",
+            Form::Gemini => "gemini",
             Form::Plain => "text",
         }
     }
@@ -41,7 +44,7 @@ impl Form {
     /// The form of a context that was written as this JSON: a string is plain text; an object with
     /// `messages` is a rendered context where these have `spans`, else chat messages where one has
     /// a role or calls that only these have, else Anthropic's, with nothing but `system` beside
-    /// them; a list is of Responses items where one has a type of these, else of chat messages.
+    /// them; an object with `contents` is Gemini's; a list is of Responses items where one has a type of these, else of chat messages.
     /// O(messages, or items).
     ///
     /// # Errors
@@ -66,6 +69,9 @@ fn of_list(list: &[Value]) -> Result<Form> {
 }
 
 fn of_object(object: &Object) -> Result<Form> {
+    if let Some(Value::Array(contents)) = object.get("contents") {
+        return of_contents(object, contents);
+    }
     let Some(Value::Array(messages)) = object.get("messages") else {
         return Err(Error::expected("a context", "an object without `messages`"));
     };
@@ -85,6 +91,23 @@ fn of_object(object: &Object) -> Result<Form> {
     }
     let is_chat = !object.contains_key("system") && messages.iter().any(is_of_chat);
     Ok(if is_chat { Form::OpenaiChat } else { Form::Anthropic })
+}
+
+/// Of a context of Gemini.
+fn of_contents(object: &Object, contents: &[Value]) -> Result<Form> {
+    let is_other = |key: &&String| !matches!(key.as_str(), "systemInstruction" | "contents");
+    if let Some(other) = object.keys().find(is_other) {
+        let expected = "a context: `contents`, and nothing but `systemInstruction` beside them";
+        return Err(Error::expected(expected, format_args!("`{other}`")));
+    }
+    let mut places = contents.iter().enumerate();
+    match places.find(|(_, content)| content.get("parts").is_none()) {
+        Some((at, value)) => {
+            let error = Error::expected("a content with `parts`", value.kind());
+            Err(error.under(at).under("contents"))
+        }
+        None => Ok(Form::Gemini),
+    }
 }
 
 fn is_message(value: &Value) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct IdRules {
     pub(super) plain: bool,
     /// Whether two calls anywhere in a request may not share one. Else those of one message may not.
     pub(super) unique: bool,
+    /// Whether a call may have none.
+    pub(super) optional: bool,
 }
 
 /// The ids that are taken.
@@ -51,6 +53,7 @@ impl Ids {
         let recorded = recorded.filter(|id| !id.is_empty());
         let wanted = match recorded {
             Some(id) => fitting(id, rules),
+            None if rules.optional => return Id { text: String::new(), recorded: false },
             None => format!("call_{}_{index}", frame.map_or(0, FrameSeq::get)),
         };
         let mut text = wanted.clone();
@@ -115,7 +118,7 @@ pub(super) fn tool_name(name: &str, owner: &Owner, report: &mut ExportReport) ->
 mod tests {
     use super::*;
 
-    const RULES: IdRules = IdRules { longest: 16, plain: true, unique: true };
+    const RULES: IdRules = IdRules { longest: 16, plain: true, unique: true, optional: false };
 
     #[test]
     fn ids_that_fit_stay_and_others_are_spelled_anew() {

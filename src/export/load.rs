@@ -146,7 +146,9 @@ fn written_members(object: Object, place: Place, owner: &Owner) -> OwnedJson {
             {
                 OwnedJson::form(&text)
             }
-            value if key == "input" => written(value, Place::Inside, owner),
+            value if matches!(key.as_str(), "input" | "args" | "response") => {
+                written(value, Place::Inside, owner)
+            }
             value => written(value, place, owner),
         };
         (key, value)

@@ -44,6 +44,7 @@ mod anthropic;
 mod anthropic_block;
 mod breakpoints;
 mod form;
+mod gemini;
 mod ids;
 mod image;
 mod load;
@@ -143,6 +144,26 @@ impl<'a> Export<'a> {
     pub fn anthropic(&self, options: &ExportOptions) -> ExportedRequest {
         let sources = self.sources();
         anthropic::write(turns::collect(&sources, self.context), self.history.pairs(), options)
+    }
+
+    /// `{"systemInstruction": …, "contents": […]}` of Gemini; without the first where the context has
+    /// no system prompt.
+    ///
+    /// Cost: O(what the context holds).
+    pub fn gemini(&self, options: &ExportOptions) -> ExportedRequest {
+        let sources = self.sources();
+        gemini::write(turns::collect(&sources, self.context), self.history.pairs(), options)
+    }
+
+    /// In the form of a provider; `None` of those that are the context itself.
+    pub(crate) fn in_form(&self, form: Form, options: &ExportOptions) -> Option<ExportedRequest> {
+        match form {
+            Form::OpenaiChat => Some(self.openai_chat(options)),
+            Form::Responses => Some(self.responses(options)),
+            Form::Anthropic => Some(self.anthropic(options)),
+            Form::Gemini => Some(self.gemini(options)),
+            Form::Messages | Form::Plain => None,
+        }
     }
 
     /// One text, for people and for models without messages: a string. Each turn begins with a line

@@ -18,8 +18,10 @@ use crate::{
 };
 
 /// OpenAI refuses longer ids; two calls of one message must differ, those of two need not.
-const RULES: PairRules =
-    PairRules { ids: IdRules { longest: 40, plain: false, unique: false }, inline: |_, _| false };
+const RULES: PairRules = PairRules {
+    ids: IdRules { longest: 40, plain: false, unique: false, optional: false },
+    inline: |_, _| false,
+};
 
 /// Members of a message that OpenAI or one of its relatives takes back.
 const MEMBERS: [Member; 10] = [

@@ -11,7 +11,7 @@ use super::{
 use crate::{hud::Owner, veil::Pairs};
 
 const RULES: PairRules = PairRules {
-    ids: IdRules { longest: usize::MAX, plain: false, unique: false },
+    ids: IdRules { longest: usize::MAX, plain: false, unique: false, optional: false },
     inline: |_, _| false,
 };
 

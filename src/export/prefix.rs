@@ -240,7 +240,9 @@ impl<'a> Leaf<'a> {
     fn is_data(&self) -> bool {
         match self.path.last() {
             Some(PathElement::Key(key)) => match key.as_str() {
-                "data" | "file_data" | "signature" | "encrypted_content" => true,
+                "data" | "file_data" | "signature" | "thoughtSignature" | "encrypted_content" => {
+                    true
+                }
                 "url" | "image_url" => self.str().is_some_and(|text| text.starts_with("data:")),
                 _ => false,
             },

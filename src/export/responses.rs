@@ -18,8 +18,10 @@ use crate::{
     veil::{ContentForm, Pairs},
 };
 
-const RULES: PairRules =
-    PairRules { ids: IdRules { longest: 64, plain: false, unique: true }, inline: |_, _| false };
+const RULES: PairRules = PairRules {
+    ids: IdRules { longest: 64, plain: false, unique: true, optional: false },
+    inline: |_, _| false,
+};
 
 /// Items that are kept whole and given back whole.
 const WHOLE: [&str; 2] = ["compaction", "mcp_list_tools"];

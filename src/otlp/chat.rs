@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     json::{Object, ObjectExt, Value, object},
-    request::{Exchange, Provenance, Recording, Request, TurnStart},
+    request::{Exchange, Provenance, Recording, Request, TurnStart, definitions},
     transcript::{Api, TranscriptFormat, Usage, provider_json},
 };
 
@@ -184,8 +184,10 @@ fn put_request(
     if !matches!(request.value(), Ok(Value::Object(_))) {
         return;
     }
-    let system_key = request.api().system_key();
-    let (mut tools, mut system) = (body.shift_remove("tools"), body.shift_remove(system_key));
+    let api = request.api();
+    let system_key = body.keys().find(|key| api.is_system(key)).cloned();
+    let mut system = system_key.and_then(|key| body.shift_remove(&key));
+    let mut tools = body.shift_remove("tools");
     if let Some(before) = before.as_deref_mut() {
         // The end of a request that was worked out has none.
         if at > 0 && matches!(request.provenance(), Provenance::Reconstructed { .. }) {
@@ -203,14 +205,17 @@ fn put_request(
             }
         }
     }
-    if let Some(Value::Array(tools)) = tools
-        && !tools.is_empty()
-    {
-        let tools: Value = tools.into_iter().map(tool).collect();
+    let tools = match tools {
+        Some(Value::Array(list)) => list,
+        Some(group @ Value::Object(_)) => vec![group],
+        _ => Vec::new(),
+    };
+    if !tools.is_empty() {
+        let tools: Value = tools.iter().flat_map(definitions).cloned().map(tool).collect();
         attributes.put_json("gen_ai.tool.definitions", &tools);
     }
     if let Some(system) = system.filter(|system| !system.is_null()) {
-        let frames = provider_json::system_frames(system);
+        let frames = provider_json::system_frames(api, system);
         let parts: Value = frames.iter().flat_map(parts_of).collect();
         attributes.put_json("gen_ai.system_instructions", &parts);
     }

@@ -355,12 +355,8 @@ fn exported(
     context: &RenderedContext,
     form: Form,
 ) -> Result<Option<ExportedRequest>> {
-    let options = ExportOptions::default();
-    let export = || Export::of(history, context);
-    Ok(Some(match form {
-        Form::OpenaiChat => export()?.openai_chat(&options),
-        Form::Responses => export()?.responses(&options),
-        Form::Anthropic => export()?.anthropic(&options),
-        Form::Messages | Form::Plain => return Ok(None),
-    }))
+    match form {
+        Form::Messages | Form::Plain => Ok(None),
+        form => Ok(Export::of(history, context)?.in_form(form, &ExportOptions::default())),
+    }
 }

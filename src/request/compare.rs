@@ -284,8 +284,8 @@ impl RequestDiff {
 
 fn tools(previous: &Value, next: &Value) -> Vec<ToolChange> {
     fn list(request: &Value) -> Vec<(&str, Cow<'_, Value>)> {
-        let tools = request.get("tools").and_then(Value::as_array).unwrap_or_default();
-        tools.iter().map(|tool| (tool_name(tool), without_mark(tool))).collect()
+        let tools = request.as_object().map(tool_list).unwrap_or_default().into_iter();
+        tools.map(|tool| (tool_name(tool), without_mark(tool))).collect()
     }
     let (mut was, is) = (list(previous), list(next));
     let mut changes = Vec::new();
@@ -324,11 +324,37 @@ pub(super) fn without_mark(tool: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// The name of a tool, or its type where it has no name.
+/// The definitions of the tools of a request.
+pub(super) fn tool_list(request: &Object) -> Vec<&Value> {
+    let tools = match request.get("tools") {
+        Some(Value::Array(list)) => list.as_slice(),
+        // Gemini takes a group alone.
+        Some(group @ Value::Object(_)) => std::slice::from_ref(group),
+        _ => &[],
+    };
+    tools.iter().flat_map(definitions).collect()
+}
+
+/// The members under which Gemini has the definitions of functions, as a group.
+pub(super) const GROUPS: [&str; 2] = ["functionDeclarations", "function_declarations"];
+
+/// The definitions that an element of a list of tools is: of a group, which has nothing else, several.
+pub(crate) fn definitions(tool: &Value) -> &[Value] {
+    let group = tool.as_object().filter(|members| members.len() == 1);
+    let listed = group.and_then(|of| GROUPS.iter().find_map(|key| of.get(*key)?.as_array()));
+    listed.unwrap_or(std::slice::from_ref(tool))
+}
+
+/// The name of a tool, or its type where it has no name, or else its only member: the provider's own
+/// tools of Gemini are named so.
 pub(super) fn tool_name(tool: &Value) -> &str {
     let inner = |key: &str| tool.get(key)?.str_at("name");
     let name = inner("function").or_else(|| tool.str_at("name")).or_else(|| inner("custom"));
-    name.or_else(|| tool.str_at("type")).unwrap_or("unnamed")
+    let only = || match tool.as_object()?.keys().collect::<Vec<_>>()[..] {
+        [only] => Some(only.as_str()),
+        _ => None,
+    };
+    name.or_else(|| tool.str_at("type")).or_else(only).unwrap_or("unnamed")
 }
 
 /// The path to the first value that is not the same in both.

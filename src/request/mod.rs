@@ -44,6 +44,7 @@ mod tools;
 pub(crate) use answers::{Answer, Answers};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
+pub(crate) use compare::definitions;
 #[cfg(feature = "rules")]
 pub(crate) use compare::{Changes, changes};
 pub use compare::{
@@ -56,6 +57,7 @@ pub use parts::{PartKind, RequestPart};
 pub use recording::Recording;
 pub(crate) use reports::Reports;
 pub use reports::answering_model;
+pub(crate) use request::form_of;
 pub use request::{Request, RequestTokens};
 pub(crate) use tools::{RecordedTools, written as tools_written};
 

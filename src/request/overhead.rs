@@ -1,6 +1,6 @@
 //! What a request holds besides its messages.
 
-use super::Request;
+use super::{Request, compare::tool_list};
 use crate::{json::Value, tokens::TokenCounter, transcript::Api};
 
 /// What Anthropic adds to a request with tools: the most that the reported inputs of recorded
@@ -52,6 +52,8 @@ impl RequestOverhead {
             _ if tools.is_empty() => 0,
             Api::Messages => ANTHROPIC_TOOLS,
             Api::Chat | Api::Responses => OPENAI_TOOLS,
+            // Nobody says it.
+            Api::Gemini => 0,
         };
         let tools = tools.iter().map(count).fold(0, u64::saturating_add);
         Self { tools, around, schemas: schema.map_or(0, count) }
@@ -76,14 +78,19 @@ impl Request {
         let Ok(body) = self.value() else { return RequestOverhead::default() };
         let listed = |key: &str| body.get(key).and_then(Value::as_array).unwrap_or_default();
         // Older requests to Chat Completions have `functions`.
-        let tools = [listed("tools"), listed("functions")].concat();
+        let own = body.as_object().map(tool_list).unwrap_or_default().into_iter();
+        let tools: Vec<Value> = own.chain(listed("functions")).cloned().collect();
         let [alone, within, format] = match self.api() {
             Api::Chat => ["response_format", "", ""],
             Api::Responses => ["", "text", "format"],
             Api::Messages => ["output_format", "output_config", "format"],
+            Api::Gemini => ["", "generationConfig", "responseJsonSchema"],
         };
         let schema = body.get(alone).or_else(|| body.get(within)?.get(format));
-        let schema = schema.filter(|schema| schema.str_at("type") == Some("json_schema"));
+        let is_schema = |schema: &&Value| {
+            self.api() == Api::Gemini || schema.str_at("type") == Some("json_schema")
+        };
+        let schema = schema.filter(is_schema);
         RequestOverhead::of(self.api(), &tools, schema, counter)
     }
 }

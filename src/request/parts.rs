@@ -6,6 +6,8 @@ use crate::{
     transcript::Api,
 };
 
+use super::compare::GROUPS;
+
 /// A run of bytes of a request that belongs to one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPart {
@@ -21,7 +23,7 @@ pub struct RequestPart {
 pub enum PartKind {
     /// The definition of a tool.
     Tool {
-        /// Its index in the list.
+        /// Its index among the definitions.
         index: usize,
         /// Its name, or its type where it has no name.
         name: String,
@@ -85,21 +87,24 @@ pub(super) fn parts(body: &str, api: Api, frames: &Frames) -> Vec<RequestPart> {
         let key = member.key.as_deref().unwrap_or_default();
         let elements = json::children(body, member.value.clone());
         let is_list = body.get(member.value.clone()).is_some_and(|text| text.starts_with('['));
-        if key == "tools" && is_list {
-            for (index, tool) in elements.into_iter().enumerate() {
+        let alone =
+            [PlacedValue { key: None, whole: member.value.clone(), value: member.value.clone() }];
+        let is_object = || body.get(member.value.clone()).is_some_and(|text| text.starts_with('{'));
+        if key == "tools" && (is_list || is_object()) {
+            let elements = if is_list { elements } else { alone.into() };
+            let tools = elements.into_iter().flat_map(|tool| definitions(body, tool));
+            for (index, tool) in tools.enumerate() {
                 let name = tool_name(body, &tool);
                 tiling.push(PartKind::Tool { index, name }, tool.whole);
             }
         } else if key == api.conversation_key() {
-            let alone =
-                [PlacedValue { key: None, whole: member.value.clone(), value: member.value }];
             let list = if is_list { elements.as_slice() } else { &alone };
             for (index, message) in list.iter().enumerate() {
                 let role = role(body, message);
                 let frame = frames.messages.get(index).copied().flatten();
                 tiling.push(PartKind::Message { index, role, frame }, message.whole.clone());
             }
-        } else if key == api.system_key() {
+        } else if api.is_system(key) {
             tiling.push(PartKind::System { frame: frames.system }, member.value);
         } else {
             tiling.push(PartKind::Parameter { name: key.to_owned() }, member.whole);
@@ -146,11 +151,26 @@ fn string(body: &str, object: &PlacedValue, path: &[&str]) -> Option<String> {
     }
 }
 
+/// As [`super::compare::definitions`], in a body.
+fn definitions(body: &str, tool: PlacedValue) -> Vec<PlacedValue> {
+    if let [only] = &json::children(body, tool.value.clone())[..] {
+        let is_list = body.get(only.value.clone()).is_some_and(|text| text.starts_with('['));
+        if is_list && only.key.as_deref().is_some_and(|key| GROUPS.contains(&key)) {
+            return json::children(body, only.value.clone());
+        }
+    }
+    vec![tool]
+}
+
 fn tool_name(body: &str, tool: &PlacedValue) -> String {
     string(body, tool, &["function", "name"])
         .or_else(|| string(body, tool, &["name"]))
         .or_else(|| string(body, tool, &["custom", "name"]))
         .or_else(|| string(body, tool, &["type"]))
+        .or_else(|| match &mut json::children(body, tool.value.clone())[..] {
+            [only] => only.key.take(),
+            _ => None,
+        })
         .unwrap_or_else(|| "unnamed".to_owned())
 }
 
@@ -173,6 +193,9 @@ mod tests {
             r#"{"function":{"name":"a"},"function":{"name":"b"}}"#,
             r#"{"function":{"name":1},"custom":{"name":"c"},"type":"custom"}"#,
             r#"{"type":"web_search"}"#,
+            r#"{"functionDeclarations":[{"name":"a"},{"name":"b"}]}"#,
+            r#"{"googleSearch":{}}"#,
+            r#"{"functionDeclarations":[{"name":"a"}],"googleSearch":{}}"#,
             "{}",
         ] {
             let body = format!("{{\"model\":\"m\",\"messages\":[],\"tools\":[{tool}]}}");

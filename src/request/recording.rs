@@ -13,6 +13,7 @@ use super::{
     chain::Chains,
     outline::{Outlined, Outlines},
     parts::{Frames, PartKind, parts},
+    request::form_of,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -277,7 +278,7 @@ impl Recording {
         let body = joined.unwrap_or_else(|| exchange.request.clone());
         let frames = Frames { system: exchange.system_frame, messages: exchange.frames.clone() };
         let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);
-        Ok(request.with_host(exchange.host.clone()))
+        Ok(request.of_address(exchange))
     }
 
     /// As [`Recording::request`], without what a request goes on from: a recorded one as it was sent.
@@ -454,10 +455,11 @@ impl Recording {
         let export = Export::of(&session.history, &context)?;
         let options =
             ExportOptions { breakpoints: Breakpoints::Recorded, ..ExportOptions::default() };
-        let exported = match exchange.api {
-            Api::Chat => export.openai_chat(&options),
-            Api::Messages => export.anthropic(&options),
-            Api::Responses => export.responses(&options),
+        let Some(exported) = export.in_form(form_of(exchange.api), &options) else {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                "expected an API that requests are written for",
+            ));
         };
         let mut body = Object::new();
         body.put_some("model", exchange.model.as_deref());

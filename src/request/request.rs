@@ -5,7 +5,7 @@ use std::{
 
 use super::{
     chain::own_frames,
-    compare::{tool_name, without_mark},
+    compare::{tool_list, tool_name, without_mark},
     parts::{Frames, PartKind, RequestPart, parts},
 };
 use crate::{
@@ -31,6 +31,8 @@ pub struct Request {
     frames: Frames,
     /// The host that it was sent to, where that is known.
     host: Option<Arc<str>>,
+    /// The model of the exchange: some name it in their address, and not in their body.
+    asked_model: Option<Arc<str>>,
     /// Of one that was worked out: the conversation with the owners of its strings.
     owned: Option<Arc<ExportedRequest>>,
 }
@@ -67,13 +69,8 @@ impl RequestTokens {
 
 impl Request {
     pub(super) fn new(api: Api, provenance: Provenance, body: BodyText, frames: Frames) -> Self {
-        let (parsed, host, owned) = Default::default();
-        Self { api, provenance, body, parsed, frames, host, owned }
-    }
-
-    /// The same request, which was sent to this host.
-    pub(super) fn with_host(self, host: Option<Arc<str>>) -> Self {
-        Self { host, ..self }
+        let (parsed, host, asked_model, owned) = Default::default();
+        Self { api, provenance, body, parsed, frames, host, asked_model, owned }
     }
 
     /// The host that it was sent to, where that is known.
@@ -102,8 +99,7 @@ impl Request {
     pub(super) fn of_exchange(exchange: &Exchange, provenance: &Provenance) -> Self {
         let frames = Frames { system: exchange.system_frame, messages: own_frames(exchange) };
         let body = exchange.request.clone();
-        let request = Self::new(exchange.api, provenance.clone(), body, frames);
-        request.with_host(exchange.host.clone())
+        Self::new(exchange.api, provenance.clone(), body, frames).of_address(exchange)
     }
 
     /// The request with this number of a recording of the wire, without the others: reads the bodies of
@@ -124,6 +120,12 @@ impl Request {
         Ok(exchange.map(|exchange| Self::recorded(&exchange)))
     }
 
+    /// The same request, with what the address of the exchange says.
+    pub(super) fn of_address(self, exchange: &Exchange) -> Self {
+        let (host, asked_model) = (exchange.host.clone(), exchange.model.clone());
+        Self { host, asked_model, ..self }
+    }
+
     /// The frame of the message with this index.
     pub(crate) fn frame_of(&self, index: usize) -> Option<crate::id::FrameSeq> {
         self.frames.messages.get(index).copied().flatten()
@@ -137,8 +139,9 @@ impl Request {
     /// The same request with another body, which has no messages.
     pub(super) fn without_messages(&self, head: &str) -> Self {
         let frames = Frames { system: self.frames.system, messages: Vec::new() };
+        let (host, asked_model) = (self.host.clone(), self.asked_model.clone());
         let head = Self::new(self.api, self.provenance.clone(), head.into(), frames);
-        head.with_host(self.host.clone())
+        Self { host, asked_model, ..head }
     }
 
     /// The body, in the pieces that it shares with others.
@@ -284,13 +287,13 @@ impl Request {
         if let Some(model) = body.get("model") {
             add("model", OwnedJson::of_value(model, &owner("parameter:model", None)));
         }
-        if let Some(Value::Array(tools)) = body.get("tools") {
+        if matches!(body.get("tools"), Some(Value::Array(_) | Value::Object(_))) {
             let tool = |tool: &Value| {
                 let owner = owner(format!("tool:{}", tool_name(tool)), None);
                 let written = if is_as_cached { without_mark(tool) } else { Cow::Borrowed(tool) };
                 OwnedJson::of_text(&written.to_string(), &owner)
             };
-            add("tools", OwnedJson::List(tools.iter().map(tool).collect()));
+            add("tools", OwnedJson::List(tool_list(body).into_iter().map(tool).collect()));
         }
         let form = self.form();
         let (system_key, key) = (self.api.system_key(), self.api.conversation_key());
@@ -303,7 +306,7 @@ impl Request {
             }
             return Ok(ExportedRequest::recorded(form, OwnedJson::Map(members)));
         }
-        if let Some(system) = body.get(system_key).filter(|system| **system != Value::Null) {
+        if let Some(system) = self.api.system_of(body) {
             let owner = owner("system", self.frames.system);
             let is_read = !is_as_cached || !self.is_to_anthropic();
             let read = if is_read { Cow::Borrowed(system) } else { without_billing(system) };
@@ -322,11 +325,7 @@ impl Request {
 
     /// The form of its messages.
     pub(super) fn form(&self) -> Form {
-        match self.api {
-            Api::Chat => Form::OpenaiChat,
-            Api::Messages => Form::Anthropic,
-            Api::Responses => Form::Responses,
-        }
+        form_of(self.api)
     }
 
     /// A message of a recorded request, which stands at this index.
@@ -340,16 +339,18 @@ impl Request {
     /// # Errors
     /// As [`Request::in_cache_order`].
     pub fn parameters(&self) -> Result<Object> {
-        let apart = ["tools", self.api.system_key(), self.api.conversation_key()];
-        let members = self.members()?.iter().filter(|(key, _)| !apart.contains(&key.as_str()));
+        let apart = ["tools", self.api.conversation_key()];
+        let is_apart = |key: &String| apart.contains(&key.as_str()) || self.api.is_system(key);
+        let members = self.members()?.iter().filter(|(key, _)| !is_apart(key));
         Ok(members.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    /// The model that was asked, where the request names one.
+    /// The model that was asked, where the request names one, in its body or in its address.
     ///
     /// Cost: O(the body), which is parsed as by [`Request::value`].
     pub fn model(&self) -> Option<&str> {
-        self.members().ok()?.get("model")?.as_str()
+        let named = self.members().ok().and_then(|members| members.get("model")?.as_str());
+        named.or(self.asked_model.as_deref())
     }
 
     /// The wire form: `api`, `provenance`, `lacks`, and the `body` as JSON.
@@ -364,6 +365,16 @@ impl Request {
         object.put_some("resolved", self.provenance.resolved_json());
         object.put("body", self.value().map_or_else(|_| self.body.as_str().into(), Value::clone));
         object.into()
+    }
+}
+
+/// The form of the messages of an API.
+pub(crate) const fn form_of(api: Api) -> Form {
+    match api {
+        Api::Chat => Form::OpenaiChat,
+        Api::Messages => Form::Anthropic,
+        Api::Responses => Form::Responses,
+        Api::Gemini => Form::Gemini,
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn written(tool: &Value, api: Api) -> Value {
             outer.extend(members);
             outer.put_some("input_schema", schema);
         }
+        // They stand in a group.
+        Api::Gemini => outer.extend(members),
     }
     outer.into()
 }

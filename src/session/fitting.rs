@@ -229,13 +229,12 @@ impl RequestFitter {
         history: &History,
         context: &RenderedContext,
     ) -> Result<(Option<ExportedRequest>, u64)> {
-        let export = || Export::of(history, context);
-        let exported = match self.form {
-            Some(Form::OpenaiChat) => export()?.openai_chat(&self.export),
-            Some(Form::Responses) => export()?.responses(&self.export),
-            Some(Form::Anthropic) => export()?.anthropic(&self.export),
-            Some(Form::Messages | Form::Plain) | None => return Ok((None, context.tokens().total)),
+        let is_export = |form: &Form| !matches!(form, Form::Messages | Form::Plain);
+        let exported = match self.form.filter(is_export) {
+            Some(form) => Export::of(history, context)?.in_form(form, &self.export),
+            None => None,
         };
+        let Some(exported) = exported else { return Ok((None, context.tokens().total)) };
         let tokens = exported.tokens(&**self.hud.counter(), self.framing);
         Ok((Some(exported), tokens))
     }

@@ -18,11 +18,14 @@ pub(super) fn of_message(message: &Object) -> ModelAnswer {
 /// What a response of the APIs says. The id of a message without usage may be one of the client's.
 pub(super) fn of_response(response: &Object) -> ModelAnswer {
     let text = |key: &str| response.str_at(key).map(Box::from);
-    let usage = response.get("usage").and_then(Usage::of);
-    let id = text("id").filter(|id| **id != *"" && usage.is_some());
+    let usage = response.get("usage").or_else(|| response.get("usageMetadata"));
+    let usage = usage.and_then(Usage::of);
+    let id = text("id").or_else(|| text("responseId"));
+    let id = id.filter(|id| **id != *"" && usage.is_some());
     let stop = ["stop_reason", "stopReason", "finish_reason"].into_iter().find_map(text);
     let id = id.map(AnswerId::Response);
-    ModelAnswer { model: text("model"), usage, stop, id, ..ModelAnswer::default() }
+    let model = text("model").or_else(|| text("modelVersion"));
+    ModelAnswer { model, usage, stop, id, ..ModelAnswer::default() }
 }
 
 /// A usage that names its model.

@@ -2,37 +2,41 @@
 
 use std::fmt;
 
-use crate::json::Value;
+use crate::json::{Object, Value};
 
 /// The paths of the APIs that are read. Where an address holds several, the first whose member for the
 /// conversation the request has counts.
-const PATHS: [(&str, Api); 3] = [
+const PATHS: [(&str, Api); 5] = [
     ("/chat/completions", Api::Chat),
     ("/messages", Api::Messages),
     ("/responses", Api::Responses),
+    (":generateContent", Api::Gemini),
+    (":streamGenerateContent", Api::Gemini),
 ];
 
+/// Where Google's coding assistants ask: the request stands in another one.
+const CODE_ASSIST: &str = "/v1internal:";
+
 /// Requests for a count, or for later, by the ends of their paths.
-const HELPERS: [&str; 6] = [
+const HELPERS: [&str; 7] = [
     "count_tokens",
     "input_tokens",
     "batches",
     ":countTokens",
+    ":batchGenerateContent",
     "count-tokens",
     "count-tokens:rawPredict",
 ];
 
 /// APIs of models that are not read: the end of a path, what the address holds besides, the name. The
 /// first that matches counts, so an end that is two providers' stands first where it needs more.
-const UNREAD: [(&str, &str, &str); 25] = [
-    (":generateContent", "aiplatform", "Vertex AI"),
-    (":streamGenerateContent", "aiplatform", "Vertex AI"),
+const UNREAD: [(&str, &str, &str); 23] = [
+    (":generateContent", CODE_ASSIST, "Gemini Code Assist"),
+    (":streamGenerateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":rawPredict", "", "Vertex AI"),
     (":streamRawPredict", "", "Vertex AI"),
     (":predict", "aiplatform", "Vertex AI"),
     (":serverStreamingPredict", "aiplatform", "Vertex AI"),
-    (":generateContent", "", "Gemini"),
-    (":streamGenerateContent", "", "Gemini"),
     (".BidiGenerateContent", "", "Gemini Live"),
     ("/invoke", "/model/", "Amazon Bedrock"),
     ("/invoke-with-response-stream", "/model/", "Amazon Bedrock"),
@@ -79,6 +83,17 @@ pub(super) fn hosted_model(uri: &str) -> Option<&str> {
     })
 }
 
+/// The model that an address names: Gemini's do, and those of hosts. A recorder that writes no unknown
+/// words has a star there.
+pub(super) fn model_in(uri: &str) -> Option<&str> {
+    let of_gemini = || {
+        let path = path_of(uri);
+        let (_, last) = path.rsplit_once('/').filter(|_| Api::of_uri(uri) == Some(Api::Gemini))?;
+        last.split(':').next()
+    };
+    hosted_model(uri).or_else(of_gemini).filter(|model| *model != "*")
+}
+
 /// The name of an API of models that is not read, by an address, or where that does not tell by the
 /// shape of a request: `Gemini`.
 pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
@@ -123,21 +138,26 @@ pub enum Api {
     Messages,
     /// OpenAI's Responses.
     Responses,
+    /// Google's `generateContent`, of Gemini and of Vertex AI.
+    Gemini,
 }
 
 impl Api {
-    /// The name on the wire: `chat`, `messages`, `responses`.
+    const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
+
+    /// The name on the wire: `chat`, `messages`, `responses`, `gemini`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::Responses => "responses",
+            Self::Gemini => "gemini",
         }
     }
 
     /// The API with this name on the wire.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Chat, Self::Messages, Self::Responses].into_iter().find(|api| api.as_str() == name)
+        Self::ALL.into_iter().find(|api| api.as_str() == name)
     }
 
     /// The member of a request that holds the conversation.
@@ -145,6 +165,7 @@ impl Api {
         match self {
             Self::Chat | Self::Messages => "messages",
             Self::Responses => "input",
+            Self::Gemini => "contents",
         }
     }
 
@@ -154,7 +175,19 @@ impl Api {
         match self {
             Self::Chat | Self::Messages => "system",
             Self::Responses => "instructions",
+            Self::Gemini => "systemInstruction",
         }
+    }
+
+    /// Whether a member of a request holds the system prompt apart: Gemini takes two spellings.
+    pub(crate) fn is_system(self, key: &str) -> bool {
+        key == self.system_key() || self == Self::Gemini && key == "system_instruction"
+    }
+
+    /// The system prompt that stands apart in a request, if it has one.
+    pub(crate) fn system_of(self, members: &Object) -> Option<&Value> {
+        let (_, system) = members.iter().find(|(key, _)| self.is_system(key))?;
+        (!system.is_null()).then_some(system)
     }
 
     /// The provider who made it, by its name in the conventions of OpenTelemetry.
@@ -162,6 +195,7 @@ impl Api {
         match self {
             Self::Messages => "anthropic",
             Self::Chat | Self::Responses => "openai",
+            Self::Gemini => "gcp.gemini",
         }
     }
 
@@ -175,6 +209,7 @@ impl Api {
         let has_conversation = |api: Self| match api {
             Self::Chat | Self::Messages => has_messages,
             Self::Responses => has_input,
+            Self::Gemini => !uri.contains(CODE_ASSIST) && request.get("contents").is_some(),
         };
         let at_path = PATHS.iter().find(|(path, api)| uri.contains(path) && has_conversation(*api));
         let is_hosted = || {
@@ -206,7 +241,7 @@ impl Api {
         let is_at = |path: &&(&str, Self)| uri.contains(path.0);
         let mut found = PATHS.iter().filter(is_at).map(|(_, api)| *api);
         match (found.next(), found.next()) {
-            (Some(api), None) if reaches_model(uri) => Some(api),
+            (Some(api), None) if reaches_model(uri) && !uri.contains(CODE_ASSIST) => Some(api),
             _ => None,
         }
     }

@@ -126,7 +126,7 @@ formats! {
     Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
         frames::FramesFileReader::is_document, frames::FramesFileReader::is_line, frames::FramesFileReader,
         Traits { holds: Holds::Frames, may_hold_copies: true, ..TRANSCRIPT };
-    /// Recorded requests and responses of the three APIs.
+    /// Recorded requests and responses of the APIs of models.
     Wire "wire" by "an object with a list `interactions` or `http_interactions`, or lines with `messages` and `response`":
         wire::WireReader::is_document, wire::WireReader::is_log, wire::WireReader::default(),
         REQUESTS;

@@ -6,6 +6,7 @@ use super::{
     parts::{self, Arguments, with_origin},
     sink::Sink,
     take,
+    threads::says_nothing,
 };
 use crate::{
     id::FacetType,
@@ -102,6 +103,7 @@ pub(super) fn content(body: Option<Value>, text_type: &FacetType, draft: &mut Fr
 /// A part of Gemini's API: one member says what it is.
 pub(super) fn part(value: Value, text_type: &FacetType) -> Facet {
     let Value::Object(mut object) = value else { return chat::content_part(value, text_type) };
+    respell(&mut object);
     if let Some(text) = take::text(&mut object, "text") {
         let is_thought = object.get("thought").and_then(Value::as_bool) == Some(true);
         let facet_type = if is_thought { FacetType::THOUGHT } else { text_type.clone() };
@@ -110,9 +112,24 @@ pub(super) fn part(value: Value, text_type: &FacetType) -> Facet {
     if let Some(mut call) = take::object(&mut object, "functionCall") {
         let (id, name) = (take::text(&mut call, "id"), take::text(&mut call, "name"));
         let arguments = Arguments::from(call.shift_remove("args"));
-        object.extend(call);
+        put_rest(&mut object, "functionCall", call);
         let call = parts::call(id.as_deref(), name.as_deref().unwrap_or_default(), arguments);
         return with_origin(call, object.into());
+    }
+    if let Some(code) = take::object(&mut object, CODE) {
+        object.put("field", CODE);
+        return with_origin(
+            parts::call(None, CODE_TOOL, Arguments::Json(code.into())),
+            object.into(),
+        );
+    }
+    if let Some(mut result) = take::object(&mut object, CODE_RESULT) {
+        let output = take::text(&mut result, "output").unwrap_or_default();
+        let stated = result.str_at("outcome").map(|outcome| outcome != "OUTCOME_OK");
+        let stated = stated.map_or(CallOutcome::Unstated, CallOutcome::failed_if);
+        object.put("field", CODE_RESULT);
+        put_rest(&mut object, CODE_RESULT, result);
+        return with_origin(parts::result(None, Some(CODE_TOOL), output, stated), object.into());
     }
     if let Some(response) = object.get(RESPONSE).filter(|response| response.as_object().is_some()) {
         let text = |key: &str| response.str_at(key).map(str::to_owned);
@@ -142,6 +159,60 @@ pub(super) fn part(value: Value, text_type: &FacetType) -> Facet {
 /// The member of a part that is a result, and those of one that is an image or another file.
 pub(super) const RESPONSE: &str = "functionResponse";
 const MEDIA: [&str; 2] = ["inlineData", "fileData"];
+/// Those of one that is code which the provider runs, and of what it gave.
+pub(super) const CODE: &str = "executableCode";
+pub(super) const CODE_RESULT: &str = "codeExecutionResult";
+/// The provider's tool that runs code, as a request names it.
+const CODE_TOOL: &str = "codeExecution";
+
+/// The members by which the API takes them too.
+const SPELLINGS: [(&str, &str); 9] = [
+    ("function_call", "functionCall"),
+    ("function_response", RESPONSE),
+    ("inline_data", "inlineData"),
+    ("file_data", "fileData"),
+    ("executable_code", CODE),
+    ("code_execution_result", CODE_RESULT),
+    ("thought_signature", "thoughtSignature"),
+    ("mime_type", "mimeType"),
+    ("file_uri", "fileUri"),
+];
+
+/// Puts what the member of a part holds besides beside the part's own; in its place where they have the
+/// same names.
+fn put_rest(part: &mut Object, member: &str, rest: Object) {
+    if rest.keys().any(|key| part.contains_key(key)) {
+        part.put(member, rest);
+    } else {
+        part.extend(rest);
+    }
+}
+
+/// Gives the members of a part one spelling.
+fn respell(part: &mut Object) {
+    for (written, name) in SPELLINGS {
+        if !part.contains_key(name)
+            && let Some(value) = part.shift_remove(written)
+        {
+            part.put(name, value);
+        }
+    }
+    for member in MEDIA {
+        if let Some(Value::Object(data)) = part.get_mut(member) {
+            respell(data);
+        }
+    }
+}
+
+/// What a part is by its first member, where nobody here knows it.
+pub(super) fn unknown_kind(part: &Object) -> Option<&str> {
+    let is_known = |key: &String| {
+        let known = SPELLINGS.iter().flat_map(|(written, name)| [*written, *name]);
+        known.chain(["text", "type"]).any(|known| known == key)
+    };
+    let first = part.keys().next()?;
+    (!part.keys().any(is_known)).then_some(first)
+}
 
 /// A result with what `stated` holds: its text, and the images and files in it as children. What else
 /// is in it is the origin.
@@ -179,8 +250,10 @@ fn take_media(value: &mut Value, found: &mut Vec<Facet>) {
 
 fn is_media(value: &Value) -> bool {
     let block = MediaBlock::of(value);
-    MEDIA.iter().any(|member| value.get(member).is_some())
-        || block.media_type.is_some() && block.data.is_some()
+    // A part that is a result too is read as one.
+    value.get(RESPONSE).is_none()
+        && (MEDIA.iter().any(|member| value.get(member).is_some())
+            || block.media_type.is_some() && block.data.is_some())
 }
 
 /// An image or a file: a part, or a block.
@@ -235,6 +308,7 @@ fn said_by(part: &Value) -> Option<String> {
         }
         _ => None,
     };
-    let only = answer("output").or_else(|| answer("error"));
+    let whole = || response.filter(|response| !says_nothing(response)).map(Value::to_string);
+    let only = answer("output").or_else(|| answer("error")).or_else(whole);
     only.or_else(|| part.str_at("text").or_else(|| part.as_str()).map(str::to_owned))
 }

@@ -32,7 +32,7 @@ fn a_document_holds_messages_and_notices() {
         environment -
           result ls c1 done "out" <- [{"functionResponse":{"id":"c1","name":"ls","response":{"output":"out"}}}]
           result ls c2 cancelled "no" <- [{"functionResponse":{"response":{"error":"no"}}}]
-          result ls c4 "[{\"functionResponse\":{\"response\":{\"n\":1}}}]" <- [{"functionResponse":{"response":{"n":1}}}]
+          result ls c4 "{\"n\":1}" <- [{"functionResponse":{"response":{"n":1}}}]
         environment -
           unknown (a message of type "other") {"id":"m4","type":"other"}
         environment -

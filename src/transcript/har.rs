@@ -270,13 +270,13 @@ mod tests {
     fn requests_to_apis_that_are_not_read_are_counted_by_their_apis() {
         let asked = r#"{"model":"m","messages":[{"role":"user","content":"a"}]}"#;
         let google = "https://generativelanguage.googleapis.com/v1beta/models/g";
-        let vertex = "https://x-aiplatform.googleapis.com/v1/publishers/google/models/g";
         let bedrock = "https://bedrock-runtime.x.amazonaws.com/model/anthropic.claude";
         let archive = [
-            posted(&format!("{google}:streamGenerateContent?alt=sse"), r#"{"contents":[]}"#),
-            posted(&format!("{google}:generateContent"), ""),
             posted(&format!("{google}:countTokens"), r#"{"contents":[]}"#),
-            posted(&format!("{vertex}:generateContent"), r#"{"contents":[]}"#),
+            posted(
+                "https://cloudcode-pa.googleapis.com/v1internal:generateContent",
+                r#"{"model":"g","request":{"contents":[]}}"#,
+            ),
             posted(&format!("{bedrock}/converse"), asked),
             posted("http://127.0.0.1:11434/api/chat", asked),
             posted("https://api.mistral.ai/v1/conversations", r#"{"model":"m","inputs":"a"}"#),
@@ -291,9 +291,9 @@ mod tests {
         let (_, _, report) = testing::outline(&archive.to_string());
         assert_eq!(
             format!("{:?}", report.unread_requests),
-            r#"{"Amazon Bedrock": 1, "Gemini": 2, "Mistral Agents": 1, "Ollama": 1, "Replicate": 1, "Vertex AI": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
+            r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Mistral Agents": 1, "Ollama": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
         );
-        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (9, 3));
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (7, 3));
     }
 
     #[test]

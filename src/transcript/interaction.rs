@@ -151,6 +151,7 @@ impl Interaction {
             Api::Chat => "/chat/completions",
             Api::Messages => "/messages",
             Api::Responses => "/responses",
+            Api::Gemini => ":generateContent",
         };
         Ok(Self {
             uri: path.to_owned(),
@@ -237,7 +238,9 @@ impl Interaction {
         let paths = ["/chat/completions", "/messages", "/responses"];
         match self.request {
             Payload::Absent => self.is_posted && Api::of_uri(&self.uri).is_some(),
-            _ => paths.iter().any(|path| self.uri.contains(path)),
+            _ => {
+                paths.iter().any(|path| self.uri.contains(path)) || Api::of_uri(&self.uri).is_some()
+            }
         }
     }
 

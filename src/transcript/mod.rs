@@ -49,6 +49,7 @@ mod format;
 mod frames;
 mod gemini;
 mod gemini_message;
+mod generate_content;
 mod har;
 mod import_report;
 mod input;
@@ -61,6 +62,8 @@ mod kimi_context;
 mod limit_window;
 mod lines;
 mod live_messages;
+#[cfg(test)]
+mod lossless_tests;
 mod mini_swe_agent;
 mod names;
 mod opencode;

@@ -1,6 +1,11 @@
-//! Requests and responses in the form of a provider, read into frames outside of a transcript.
+//! Requests and responses in the form of a provider, as frames.
 
-use super::{Api, chat, responses, sink::Sink};
+use super::{
+    Api, chat, generate_content,
+    read_exchange::{id_of, model_of},
+    responses,
+    sink::Sink,
+};
 use crate::{
     json::{Value, object},
     veil::Frame,
@@ -16,22 +21,38 @@ pub(crate) struct ReadResponse {
     pub(crate) frames: Vec<Frame>,
 }
 
+impl Api {
+    /// Gives a message, or an item, of a request or an answer to the sink.
+    pub(super) fn push_message(self, message: Value, line: u64, sink: &mut Sink) {
+        match self {
+            Self::Chat | Self::Messages => chat::message_or_unknown(message, line, sink),
+            Self::Responses => responses::push(message, line, None, sink),
+            Self::Gemini => generate_content::push(message, line, sink),
+        }
+    }
+
+    /// Gives a system prompt that stands apart to the sink.
+    pub(super) fn push_system(self, system: Value, line: u64, sink: &mut Sink) {
+        match self {
+            Self::Gemini => generate_content::push_system(system, line, sink),
+            _ => chat::system_prompt(system, line, sink),
+        }
+    }
+}
+
 /// The frames that messages, or items, of a request become, by the rules of the readers.
 pub(crate) fn frames_of(api: Api, messages: Vec<Value>) -> Vec<Frame> {
     let mut sink = Sink::default();
     for message in messages {
-        match api {
-            Api::Chat | Api::Messages => chat::message_or_unknown(message, 1, &mut sink),
-            Api::Responses => responses::push(message, 1, None, &mut sink),
-        }
+        api.push_message(message, 1, &mut sink);
     }
     frames_in(sink)
 }
 
 /// The frame of a system prompt that stands apart.
-pub(crate) fn system_frames(system: Value) -> Vec<Frame> {
+pub(crate) fn system_frames(api: Api, system: Value) -> Vec<Frame> {
     let mut sink = Sink::default();
-    chat::system_prompt(system, 1, &mut sink);
+    api.push_system(system, 1, &mut sink);
     frames_in(sink)
 }
 
@@ -54,8 +75,10 @@ pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
                 other => other.map(str::to_owned),
             })
         }
+        Api::Gemini => text("/candidates/0/finishReason"),
     };
-    let (id, model) = (text("/id"), text("/model"));
+    let (id, model) = (id_of(&response), model_of(&response));
+    let (id, model) = (id.map(str::to_owned), model.map(str::to_owned));
     let mut reply = api.reply(response, false);
     if api == Api::Messages {
         // The members of the response around the message are none of what it says.

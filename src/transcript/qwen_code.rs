@@ -5,7 +5,8 @@ use super::{
     branches::{Parent, RecordTree},
     chat,
     draft::{CompactionRecord, FrameDraft},
-    gemini_message::{content, part},
+    gemini_message::part,
+    generate_content::message,
     parts,
     sink::Sink,
     take,
@@ -68,16 +69,6 @@ impl QwenCodeReader {
         draft.outside = self.tree.outside();
         sink.push(draft);
     }
-}
-
-/// A message of Gemini's API: `{role, parts}`.
-fn message(mut message: Object, line: u64) -> FrameDraft {
-    let role = message.str_at("role").unwrap_or("user");
-    let (source, text_type) = chat::source_of_role(role);
-    let mut draft = FrameDraft::message(source, line);
-    content(message.shift_remove("parts"), &text_type, &mut draft);
-    draft.payload.extend(message);
-    draft
 }
 
 /// The parts of a message that stood in the place of others. A call is quoted, since it is none any

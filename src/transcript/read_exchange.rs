@@ -8,6 +8,7 @@ use super::{
     choices,
     context_edit::{AppliedEdit, ClearedPart},
     exchange::{Asked, CONVERSATION, kept_conversation, model_named},
+    generate_content::{self, CANDIDATES},
     interaction::Interaction,
     request_body::{ReadBodies, ReadBody},
     responses,
@@ -145,7 +146,7 @@ pub(super) fn read(
         // The beginning of a stream tells what was read, and of the output the first token at most.
         (usage.output, usage.reasoning) = (None, None);
     }
-    let reply_id = response.as_ref().and_then(|response| response.str_at("id")).map(str::to_owned);
+    let reply_id = response.as_ref().and_then(id_of).map(str::to_owned);
     if response.as_ref().is_some_and(|response| api.says_something(response)) {
         usage = usage.and_then(Usage::beside_answer);
     }
@@ -160,12 +161,12 @@ pub(super) fn read(
     let stated = stated.and_then(|response| kept_conversation(response.get(CONVERSATION)));
     let model = request.str_at("model").map(str::to_owned);
     let model = model.or_else(|| {
-        if let Some(model) = api::hosted_model(&interaction.uri) {
+        if let Some(model) = api::model_in(&interaction.uri) {
             return Some(model.replace("%3A", ":"));
         }
-        // Of a request that is not known the answer tells.
-        let of_response = response.as_ref()?.str_at("model")?;
-        unread.as_ref().map(|_| of_response.to_owned())
+        // Of a request that is not known, or whose address is not, the answer tells.
+        let of_response = response.as_ref().and_then(model_of)?;
+        (unread.is_some() || api == Api::Gemini).then(|| of_response.to_owned())
     });
     let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged && unread.is_none();
     let exchange = Exchange {
@@ -188,11 +189,20 @@ pub(super) fn read(
         cleared: cleared.unwrap_or_default(),
         kept_in: exchange.asked.conversation.clone().or(stated),
         exchange,
-        system: request.get(api.system_key()).filter(|system| !system.is_null()).cloned(),
+        system: api.system_of(&request).cloned(),
         messages,
         reply: response.map(|response| api.reply(response, asked_several)),
         reply_id,
     })
+}
+
+/// The id of a response, and the model that answered, by the names of each API.
+pub(super) fn id_of(response: &Value) -> Option<&str> {
+    response.str_at("id").or_else(|| response.str_at("responseId"))
+}
+
+pub(super) fn model_of(response: &Value) -> Option<&str> {
+    response.str_at("model").or_else(|| response.str_at("modelVersion"))
 }
 
 /// The usage that a response reports, with the tier that it names beside it.
@@ -220,6 +230,9 @@ fn failure(interaction: &Interaction, response: Option<&Value>) -> Option<String
         }
         return Some(nothing_of(interaction));
     };
+    if let Some(reason) = response.as_object().and_then(generate_content::block_reason) {
+        return Some(format!("the prompt was blocked: {reason}"));
+    }
     let error = response.get("error").filter(|error| !error.is_null())?;
     if let Some(error) = error_event(interaction) {
         return Some(format!("error {}", error.summary));
@@ -271,6 +284,7 @@ impl Api {
         match self {
             Self::Responses => says(response.get("output")),
             Self::Messages => says(response.get("content")),
+            Self::Gemini => says(response.pointer("/candidates/0/content/parts")),
             Self::Chat => {
                 let choices =
                     response.get("choices").and_then(Value::as_array).into_iter().flatten();
@@ -291,12 +305,17 @@ impl Api {
         let whole = |response| StreamedResponse { response, is_whole: true, is_ended: false };
         let streamed = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
+                (Ok((Value::Array(pieces), _)), Self::Gemini) => generate_content::joined(pieces),
                 (Ok((response, _)), _) => Some(whole(response)),
+                (Err(_), Self::Gemini) => generate_content::of_stream(text),
                 (Err(_), Self::Chat) => sse::chat_completion(text),
                 (Err(_), Self::Messages) => sse::anthropic_message(text),
                 (Err(_), Self::Responses) => sse::response(text),
             },
-            response => response.value().map(whole),
+            response => match (response.value()?, self) {
+                (Value::Array(pieces), Self::Gemini) => generate_content::joined(pieces),
+                (response, _) => Some(whole(response)),
+            },
         }?;
         streamed.response.as_object().is_some().then_some(streamed)
     }
@@ -316,6 +335,10 @@ impl Api {
                 Some(Value::Array(choices)) => {
                     choices::message_of(choices, asked_several).map(Value::from)
                 }
+                _ => None,
+            },
+            Self::Gemini => match response.shift_remove(CANDIDATES) {
+                Some(Value::Array(all)) => generate_content::message_of(all).map(Value::from),
                 _ => None,
             },
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Api, answer, body::Payload, chat, responses, sink::Sink, sse};
+use super::{Api, answer, body::Payload, generate_content::CANDIDATES, sink::Sink, sse};
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
@@ -49,6 +49,7 @@ impl ReadReply {
             Api::Chat => "choices",
             Api::Messages => "content",
             Api::Responses => "output",
+            Api::Gemini => CANDIDATES,
         };
         let error = response.get("error").filter(|error| !error.is_null()).map(words_of);
         let says = response.get(key).and_then(Value::as_array).is_some_and(|said| !said.is_empty());
@@ -69,10 +70,7 @@ impl ReadReply {
         said.cut = cut.or_else(|| (!streamed.is_whole).then(no_end)).map(Box::from);
         let mut sink = Sink::starting_at(first);
         for item in api.reply(response, false) {
-            match api {
-                Api::Chat | Api::Messages => chat::message_or_unknown(item, number, &mut sink),
-                Api::Responses => responses::push(item, number, None, &mut sink),
-            }
+            api.push_message(item, number, &mut sink);
         }
         sink.finish();
         let mut frames: Vec<Frame> = sink.ready.into_iter().map(|record| record.frame).collect();
@@ -118,6 +116,7 @@ fn number_repeated_ids(frames: &mut [Frame]) {
 fn stop_of(api: Api, response: &Value) -> Option<&str> {
     match api {
         Api::Chat => response.get("choices")?.as_array()?.first()?.str_at("finish_reason"),
+        Api::Gemini => response.get(CANDIDATES)?.as_array()?.first()?.str_at("finishReason"),
         Api::Messages => None,
         Api::Responses => {
             let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));

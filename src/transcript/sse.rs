@@ -17,14 +17,21 @@ pub(super) struct StreamedResponse {
     pub(super) is_ended: bool,
 }
 
-/// The data of the events, in order; what is not JSON (`[DONE]`) is passed over.
+/// The data of the events, in order, or the elements of a list; what is not JSON (`[DONE]`) is passed
+/// over.
 pub(crate) fn events(stream: &str) -> Vec<Value> {
+    let read = |text: &str| json::read_mended(text.as_bytes()).ok().map(|(value, _)| value);
+    // Google streams the elements of a list. The last one may have broken off.
+    if stream.trim_start().starts_with('[') {
+        let elements = json::children(stream, 0..stream.len()).into_iter();
+        return elements.filter_map(|element| read(stream.get(element.value)?)).collect();
+    }
     let mut events = Vec::new();
     let mut data = String::new();
     // A blank line ends an event, and so does the end of the stream.
     for line in stream.lines().chain([""]) {
         if line.is_empty() {
-            events.extend(json::read_mended(data.as_bytes()).ok().map(|(event, _)| event));
+            events.extend(read(&data));
             data.clear();
         } else if let Some(piece) = line.strip_prefix("data:") {
             if !data.is_empty() {
@@ -111,8 +118,8 @@ pub(super) fn stated_usage(of: &Value) -> Option<&Value> {
     let in_choices = choices.flat_map(|choice| {
         [choice.get("usage"), choice.pointer("/message/usage"), choice.pointer("/delta/usage")]
     });
-    let found =
-        [of.get("usage")].into_iter().chain(in_choices).chain([of.pointer("/x_groq/usage")]);
+    let found = [of.get("usage"), of.get("usageMetadata")].into_iter().chain(in_choices);
+    let found = found.chain([of.pointer("/x_groq/usage")]);
     found.flatten().find(is_stated)
 }
 

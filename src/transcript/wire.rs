@@ -8,15 +8,15 @@ use std::{
 };
 
 use super::{
-    Api, ClearedPart, Exchange, Provenance, chat,
+    Api, ClearedPart, Exchange, Provenance,
     echo::Echo,
     exchange::Asked,
+    generate_content::CANDIDATES,
     interaction::Interaction,
     items, joining,
     read_exchange::{self, ReadExchange},
     request_body::ReadBodies,
     request_prints::{RequestPrints, operator_messages},
-    responses,
     sink::Sink,
     threads::{self, Budget, MessageHash, Print, ThreadId, Threads},
 };
@@ -136,9 +136,7 @@ impl WireReader {
         if is_failed {
             sink.skip("failed response");
         }
-        if api == Api::Chat {
-            note_alternatives(reply.iter().flatten(), line, sink);
-        }
+        note_alternatives(reply.iter().flatten(), line, sink);
         let reply: Vec<Arc<Value>> = reply.unwrap_or_default().into_iter().map(Arc::new).collect();
         for item in reply.iter().filter(|item| items::has_outcome(item)) {
             if let Some(id) = item.str_at("id") {
@@ -312,7 +310,7 @@ impl WireReader {
         }
         threads.count_uses(conversations.iter().map(|conversation| conversation.thread));
         for (index, conversation) in conversations.into_iter().enumerate() {
-            let line = conversation.line;
+            let (api, line) = (conversation.api, conversation.line);
             sink.session(&match (&name, index + 1) {
                 (Some(name), 1) => name.clone(),
                 (Some(name), _) => {
@@ -324,7 +322,7 @@ impl WireReader {
             let taken = taken.get_mut(index).map(std::mem::take).unwrap_or_default();
             let system_frame = conversation
                 .system
-                .and_then(|system| sink.frame_of(|sink| chat::system_prompt(system, line, sink)));
+                .and_then(|system| sink.frame_of(|sink| api.push_system(system, line, sink)));
             let (messages, left_out) = threads.give(conversation.thread, &mut budget);
             if left_out > 0 {
                 let mut shared = Object::new();
@@ -341,13 +339,11 @@ impl WireReader {
             };
             let mut frames = Vec::with_capacity(messages.len());
             for message in messages {
-                frames.push(sink.frame_of(|sink| match conversation.api {
-                    Api::Chat | Api::Messages => chat::message_or_unknown(message, line, sink),
-                    Api::Responses => {
-                        let item = with_outcome(message, &outcomes, &mut budget);
-                        responses::push(item, line, None, sink);
-                    }
-                }));
+                let message = match api {
+                    Api::Responses => with_outcome(message, &outcomes, &mut budget),
+                    _ => message,
+                };
+                frames.push(sink.frame_of(|sink| api.push_message(message, line, sink)));
             }
             tell_cleared(cleared, &last, &frames, sink);
             // Of several answers to the same messages the last one is in the conversation.
@@ -478,7 +474,8 @@ fn with_bodies(mut exchange: Exchange, interaction: &Interaction, sink: &Sink) -
 }
 
 fn note_alternatives<'m>(messages: impl Iterator<Item = &'m Value>, line: u64, sink: &mut Sink) {
-    let mut further = messages.filter_map(|message| message.get("choices")?.as_array());
+    let others = |message: &'m Value| message.get("choices").or_else(|| message.get(CANDIDATES));
+    let mut further = messages.filter_map(|message| others(message)?.as_array());
     if further.any(|choices| !choices.is_empty()) {
         sink.note(line, "an answer has further choices, which are kept beside the first");
     }

@@ -125,6 +125,15 @@ impl Counts {
         self.blocks(&message["content"]);
     }
 
+    /// Counts one content of Gemini's API.
+    fn content(&mut self, content: &Value) {
+        self.messages += 1;
+        let of =
+            |key: &str| list(&content["parts"]).iter().filter(|of| of[key].is_object()).count();
+        self.tool_calls += of("functionCall") as u64;
+        self.tool_results += of("functionResponse") as u64;
+    }
+
     fn blocks(&mut self, content: &Value) {
         for block in list(content) {
             match kind(block) {
@@ -301,6 +310,7 @@ impl Counts {
                 match conversation.api {
                     Api::Chat | Api::Messages => self.message(message),
                     Api::Responses => self.item(message, &answered),
+                    Api::Gemini => self.content(message),
                 }
             }
         }
@@ -327,6 +337,7 @@ enum Api {
     Chat,
     Messages,
     Responses,
+    Gemini,
 }
 
 impl Api {
@@ -340,6 +351,8 @@ impl Api {
             Some(Self::Messages)
         } else if !request["input"].is_null() && uri.contains("/responses") {
             Some(Self::Responses)
+        } else if request["contents"].is_array() && uri.contains(":generateContent") {
+            Some(Self::Gemini)
         } else {
             None
         }
@@ -348,6 +361,7 @@ impl Api {
     fn messages(self, request: &Value) -> Vec<Value> {
         match (self, &request["input"]) {
             (Self::Chat | Self::Messages, _) => list(&request["messages"]).to_vec(),
+            (Self::Gemini, _) => list(&request["contents"]).to_vec(),
             (Self::Responses, Value::String(text)) => {
                 vec![serde_json::json!({"role": "user", "content": text})]
             }
@@ -370,6 +384,7 @@ impl Api {
             Self::Chat => vec![response["choices"][0]["message"].clone()],
             Self::Messages => vec![response.clone()],
             Self::Responses => list(&response["output"]).to_vec(),
+            Self::Gemini => vec![response["candidates"][0]["content"].clone()],
         };
         (messages.into_iter().filter(Value::is_object).collect(), response["id"].clone())
     }
@@ -391,6 +406,7 @@ impl Api {
                 let blocks = named("content_block_start").map(|event| &event["content_block"]);
                 serde_json::json!({"content": blocks.collect::<Vec<_>>()})
             }
+            Self::Gemini => Value::Null,
             Self::Responses => named("response.completed")
                 .next_back()
                 .map_or(Value::Null, |e| e["response"].clone()),

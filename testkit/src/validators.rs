@@ -352,6 +352,76 @@ fn responses_content(content: Option<&Value>, kinds: &[&str], may_be_empty: bool
     }
 }
 
+/// `{"systemInstruction": …, "contents": […]}` of Gemini.
+///
+/// # Errors
+///
+/// The first rule that the request breaks, and where.
+pub fn gemini(value: &Value) -> Verdict {
+    let request = object(value)?;
+    members(request, &["systemInstruction", "contents"])?;
+    if let Some(system) = request.get("systemInstruction") {
+        let system = object(system)?;
+        members(system, &["parts"])?;
+        for part in list(&system["parts"])? {
+            members(object(part)?, &["text"])?;
+        }
+    }
+    // The names of the calls of the content before, which the next one answers, all of them.
+    let mut open: Vec<String> = Vec::new();
+    for (index, content) in list(&request["contents"])?.iter().enumerate() {
+        let content = at(index, object(content))?;
+        members(content, &["role", "parts"])?;
+        let role = text(content, "role")?;
+        ensure!(role == "user" || role == "model" && index > 0, "[{index}]: {role:?}");
+        let parts = list(&content["parts"])?;
+        ensure!(!parts.is_empty(), "[{index}]: no parts");
+        let names = |key: &str| -> Vec<String> {
+            let named = parts.iter().filter_map(|part| part[key]["name"].as_str());
+            named.map(str::to_owned).collect()
+        };
+        let (mut calls, mut results) = (names("functionCall"), names("functionResponse"));
+        let is_results = !results.is_empty();
+        open.sort();
+        results.sort();
+        ensure!(results == open, "[{index}]: {results:?} answer {open:?}");
+        ensure!(!is_results || results.len() == parts.len(), "[{index}]: results among others");
+        ensure!(calls.is_empty() || role == "model", "[{index}]: the user calls");
+        open = std::mem::take(&mut calls);
+        for part in parts {
+            at(index, gemini_part(object(part)?, role))?;
+        }
+    }
+    Ok(())
+}
+
+fn gemini_part(part: &Map<String, Value>, role: &str) -> Verdict {
+    let kinds = [
+        "text",
+        "functionCall",
+        "functionResponse",
+        "inlineData",
+        "fileData",
+        "executableCode",
+        "codeExecutionResult",
+    ];
+    let data = kinds.iter().filter(|kind| part.contains_key(**kind)).count();
+    ensure!(data == 1, "{data} kinds of data in a part");
+    members(part, &[&kinds[..], &["thought", "thoughtSignature"]].concat())?;
+    ensure!(role == "model" || part.len() == 1, "the user thinks");
+    if let Some(call) = part.get("functionCall") {
+        let call = object(call)?;
+        members(call, &["id", "name", "args"])?;
+        object(&call["args"])?;
+    }
+    if let Some(result) = part.get("functionResponse") {
+        let result = object(result)?;
+        members(result, &["id", "name", "response", "parts"])?;
+        object(&result["response"])?;
+    }
+    Ok(())
+}
+
 /// `{"system": …, "messages": […]}` of Anthropic's Messages.
 ///
 /// # Errors

@@ -49,8 +49,9 @@ fn unmarked() -> ExportOptions {
 /// One line for each message or item, then the report.
 fn lines(exported: &ExportedRequest) -> String {
     let value = exported.value();
-    let list = value.get("messages").unwrap_or(&value).as_array().unwrap();
-    let system = value.get("system").map(|system| format!("system {system}"));
+    let of = |keys: [&str; 2]| keys.into_iter().find_map(|key| value.get(key));
+    let list = of(["messages", "contents"]).unwrap_or(&value).as_array().unwrap();
+    let system = of(["system", "systemInstruction"]).map(|system| format!("system {system}"));
     let report = exported.report().to_json();
     let report = report.as_object().unwrap().iter().filter_map(|(key, value)| {
         let is_empty = value.as_array().is_some_and(<[Value]>::is_empty)
@@ -81,6 +82,22 @@ const CHAT: &str = r#"[
 {"role":"user","content":"Well?"},
 {"role":"tool","tool_call_id":"c1","content":""},
 {"role":"assistant","content":"A door. "}]"#;
+
+#[test]
+fn a_chat_list_as_contents_of_gemini() {
+    check(
+        CHAT,
+        |export| export.gemini(&unmarked()),
+        r#"
+system {"parts":[{"text":"Be brief."}]}
+{"role":"user","parts":[{"text":"What is this?"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}
+{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look","args":{"at":"it"}}},{"functionCall":{"id":"c2","name":"functions_ask","args":{"arguments":"who?"}}}]}
+{"role":"user","parts":[{"functionResponse":{"id":"c2","name":"functions_ask","response":{"output":"nobody"}}},{"functionResponse":{"id":"c1","name":"look","response":{"output":""}}}]}
+{"role":"user","parts":[{"text":"Well?"}]}
+{"role":"model","parts":[{"text":"A door. "}]}
+normalised {"arguments_wrapped":1,"result_moved":1,"results_joined":1,"tool_name":1}"#,
+    );
+}
 
 #[test]
 fn a_chat_list_as_anthropic_messages() {

@@ -293,6 +293,18 @@ fn assert_traffic(
     );
 }
 
+/// The contents of the requests to Gemini in a file, each with its answer.
+fn gemini_contents(path: &PathBuf) -> Vec<Value> {
+    let raw = parse(path);
+    let interactions = raw["interactions"].as_array().unwrap().iter();
+    let contents = interactions.filter_map(|interaction| {
+        let mut contents = interaction["request"]["contents"].as_array()?.clone();
+        contents.push(interaction["response"]["candidates"][0]["content"].clone());
+        Some(Value::Array(contents))
+    });
+    contents.collect()
+}
+
 #[test]
 fn recorded_chat_traffic_comes_back_field_by_field() {
     for path in files_in("/wire-openai_chat/") {
@@ -301,6 +313,14 @@ fn recorded_chat_traffic_comes_back_field_by_field() {
         if lacks_ids {
             found.iter_mut().for_each(|(messages, _)| number_ids(messages));
         }
+        // A file may hold traffic with Gemini too.
+        let gemini = exports(&path, |export| export.gemini(&unmarked()));
+        let contents = gemini_contents(&path);
+        let is_geminis = gemini.iter().map(|(found, _)| contents.contains(&found["contents"]));
+        let is_geminis: Vec<bool> = is_geminis.collect();
+        assert_eq!(is_geminis.contains(&true), !contents.is_empty(), "{}", path.display());
+        let mut of_chat = is_geminis.into_iter().map(|is| !is);
+        found.retain(|_| of_chat.next().unwrap());
         assert_traffic(&path, &found, |interaction| {
             let mut messages = interaction["request"]["messages"].as_array()?.clone();
             let answer = &interaction["response"]["choices"][0]["message"];

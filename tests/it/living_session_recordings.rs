@@ -126,7 +126,9 @@ fn compare(path: &Path, found: &mut Found) {
         // The last one is among them.
         let last = own.len() - 1;
         for (index, exchange) in own.iter().enumerate() {
-            if (last - index) % every != 0 {
+            // Sessions write requests of three APIs.
+            let is_written = matches!(exchange.api, Api::Chat | Api::Messages | Api::Responses);
+            if (last - index) % every != 0 || !is_written {
                 continue;
             }
             let is_worked_out = matches!(exchange.provenance, Provenance::Reconstructed { .. });

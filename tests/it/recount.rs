@@ -28,8 +28,8 @@ const TOTALS: &[(&str, u64, u64, u64)] = &[
         4,
     ),
     ("A-openai-chat/wire-openai_chat/test_mixed_content_ordering_openai_chat.json", 5, 1, 1),
-    // Two of the four interactions speak another API.
-    ("A-openai-chat/wire-openai_chat/test_multiple_agent_tool_calls.json", 8, 2, 2),
+    // Two of the four interactions speak Gemini's API.
+    ("A-openai-chat/wire-openai_chat/test_multiple_agent_tool_calls.json", 12, 3, 3),
     // The first of three responses is an HTTP 400.
     ("A-openai-chat/wire-openai_chat/test_tool_use_failed_error.json", 7, 2, 2),
     // One call and one result are records of their own.

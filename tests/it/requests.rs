@@ -128,13 +128,16 @@ fn requests_of_recorded_traffic_are_those_of_the_file() {
         let Ok(document) = serde_json::from_str::<Value>(&text) else { return };
         let Some(interactions) = document["interactions"].as_array() else { return };
         let is_known = |uri: &str| {
-            ["/chat/completions", "/messages", "/responses"].iter().any(|end| uri.contains(end))
+            let ends = ["/chat/completions", "/messages", "/responses", ":generateContent"];
+            ends.iter().any(|end| uri.contains(end))
         };
         let expected: Vec<&Value> = interactions
             .iter()
             .filter(|of| is_known(of["uri"].as_str().unwrap()))
             .map(|of| &of["request"])
-            .filter(|request| !request["messages"].is_null() || !request["input"].is_null())
+            .filter(|request| {
+                ["messages", "input", "contents"].iter().any(|key| !request[key].is_null())
+            })
             .collect();
         let found: Vec<Value> = requests(&recording)
             .iter()
@@ -144,7 +147,9 @@ fn requests_of_recorded_traffic_are_those_of_the_file() {
         for (exchange, request) in recording.exchanges().iter().zip(requests(&recording)) {
             assert_eq!(exchange.provenance, Provenance::Logged);
             check_parts(&request);
-            let tools = expected[exchange.number - 1]["tools"].as_array().map_or(0, Vec::len);
+            let tools = &expected[exchange.number - 1]["tools"];
+            let tools = tools.as_array().or_else(|| tools["function_declarations"].as_array());
+            let tools = tools.map_or(0, Vec::len);
             let found = request.parts();
             let is_tool = |kind: &PartKind| matches!(kind, PartKind::Tool { .. });
             assert_eq!(found.iter().filter(|part| is_tool(&part.kind)).count(), tools);

@@ -319,6 +319,8 @@ pub(crate) enum CompressAs {
     Responses,
     /// `system` and `messages` of Anthropic's Messages
     Anthropic,
+    /// `systemInstruction` and `contents` of Gemini
+    Gemini,
     /// The messages with an owner for every byte, and the blocks; on a terminal these alone
     Blocks,
 }
@@ -335,6 +337,7 @@ impl CompressAs {
             Self::Openai => Some(Form::OpenaiChat),
             Self::Responses => Some(Form::Responses),
             Self::Anthropic => Some(Form::Anthropic),
+            Self::Gemini => Some(Form::Gemini),
             Self::Text | Self::Blocks => None,
         }
     }

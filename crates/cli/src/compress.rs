@@ -110,7 +110,10 @@ impl Printer<'_> {
             }
             CompressAs::Blocks if self.is_view => page::blocks(session, fitted, out),
             CompressAs::Blocks => out.answer(&with_blocks(session, fitted)?),
-            CompressAs::Openai | CompressAs::Responses | CompressAs::Anthropic => {
+            CompressAs::Openai
+            | CompressAs::Responses
+            | CompressAs::Anthropic
+            | CompressAs::Gemini => {
                 out.json(session.exported.as_ref().map_or(Value::Null, ExportedRequest::value))
             }
         }

@@ -18,7 +18,7 @@ use crate::{
     hud::{ProviderFraming, RenderRequest},
     id::Millis,
     json::Value,
-    request::{Request, compare, tools_written},
+    request::{Request, compare, form_of, tools_written},
     tokens::Slope,
     transcript::{Api, Exchange},
     veil::History,
@@ -205,14 +205,10 @@ impl Core {
             let blocks = blocks.filter_map(|message| Some(message.frames()?.1));
             let breakpoints = Breakpoints::Stable(blocks.chain(last_end).collect());
             let options = ExportOptions { breakpoints, ..ExportOptions::default() };
-            let exported = match model.api {
-                Api::Chat => export.openai_chat(&options),
-                Api::Messages => export.anthropic(&options),
-                Api::Responses => export.responses(&options),
-            };
-            let tokens = exported.tokens(&*counter, framing);
+            let exported = export.in_form(form_of(model.api), &options);
+            let tokens = exported.as_ref().map_or(0, |of| of.tokens(&*counter, framing));
             let media = media_in(media, &fitted.context, Some(&model.name));
-            Ok(Measured { exported: Some(exported), tokens, media })
+            Ok(Measured { exported, tokens, media })
         };
         let engine = FailureLimit::new(summaries, FAILURES);
         let mut summarise =
@@ -267,7 +263,7 @@ fn summarise(
 fn rules(api: Api) -> PrefixRules {
     match api {
         Api::Messages => PrefixRules::ANTHROPIC,
-        Api::Chat | Api::Responses => PrefixRules::OPENAI,
+        Api::Chat | Api::Responses | Api::Gemini => PrefixRules::OPENAI,
     }
 }
 

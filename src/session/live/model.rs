@@ -101,8 +101,13 @@ impl Model {
     }
 
     /// # Errors
-    /// [`ErrorKind::Shape`] where a parameter is a member that the session writes itself.
+    /// [`ErrorKind::Shape`] where a parameter is a member that the session writes itself, and for an API
+    /// whose requests it does not write.
     pub(super) fn expect_own(&self) -> Result<()> {
+        if self.api == Api::Gemini {
+            let expected = "the API `chat`, `messages` or `responses`, which sessions write";
+            return Err(Error::expected(expected, self.api).under("api"));
+        }
         let written =
             ["model", "messages", "input", "system", "instructions", "tools", self.limit_key()];
         match written.into_iter().find(|key| self.parameters.contains_key(key)) {
@@ -120,6 +125,7 @@ impl Model {
             Api::Messages => "max_tokens",
             Api::Chat => "max_completion_tokens",
             Api::Responses => "max_output_tokens",
+            Api::Gemini => "maxOutputTokens",
         }
     }
 

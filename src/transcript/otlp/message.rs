@@ -150,7 +150,7 @@ impl SpanMessage {
     pub(super) fn into_api(self, api: Api) -> Vec<Value> {
         match api {
             Api::Messages => vec![self.into_blocks()],
-            Api::Chat | Api::Responses => self.into_chat(),
+            _ => self.into_chat(),
         }
     }
 

@@ -28,10 +28,11 @@ pub(crate) fn assert_owned(exported: &ExportedRequest, place: &str) {
 }
 
 pub(crate) fn check(export: &Export<'_>, options: &ExportOptions, place: &str) {
-    let forms: [(&str, ExportedRequest, Validate); 3] = [
+    let forms: [(&str, ExportedRequest, Validate); 4] = [
         ("chat", export.openai_chat(options), afterimage_testkit::validators::chat),
         ("responses", export.responses(options), afterimage_testkit::validators::responses),
         ("anthropic", export.anthropic(options), afterimage_testkit::validators::anthropic),
+        ("gemini", export.gemini(options), afterimage_testkit::validators::gemini),
     ];
     for (form, exported, validate) in &forms {
         let place = format!("{place}: {form}");
@@ -61,13 +62,17 @@ fn waiting(value: &Value) -> i64 {
             let calls = value["tool_calls"].as_array().map_or(0, Vec::len);
             i64::try_from(calls).unwrap() + i64::from(value["function_call"].is_object())
         }
+        _ if value["functionCall"].is_object() => 1,
+        _ if value["functionResponse"].is_object() => -1,
         _ => 0,
     };
     // Arguments may look like anything.
     let inside = match value {
         Value::Array(list) => list.iter().map(waiting).sum(),
         Value::Object(members) => {
-            let holds = |key: &&String| matches!(key.as_str(), "messages" | "content");
+            let holds = |key: &&String| {
+                matches!(key.as_str(), "messages" | "content" | "contents" | "parts")
+            };
             members.iter().filter(|(key, _)| holds(key)).map(|(_, member)| waiting(member)).sum()
         }
         _ => 0,
@@ -80,7 +85,8 @@ pub(crate) fn assert_loads(exported: &ExportedRequest, place: &str) {
     let (value, owners) = (exported.value(), exported.owners());
     let loaded = ExportedRequest::from_json(value.clone(), Some(owners)).unwrap();
     assert_eq!(loaded.root(), exported.root(), "{place}");
-    let is_empty = exported.root().at(0).is_none() && exported.root().get("messages").is_none();
+    let holds = |key: &str| exported.root().get(key).is_some();
+    let is_empty = exported.root().at(0).is_none() && !holds("messages") && !holds("contents");
     if !is_empty {
         assert_eq!(loaded.form(), exported.form(), "{place}");
     }

@@ -42,7 +42,7 @@ impl Unit {
     pub(super) fn role(&self) -> Option<Role> {
         match self.role.as_str() {
             "system" | "developer" => Some(Role::System),
-            "assistant" => Some(Role::Assistant),
+            "assistant" | "model" => Some(Role::Assistant),
             "user" | "tool" | "function" => Some(Role::User),
             _ => None,
         }
@@ -152,7 +152,11 @@ fn units(root: &OwnedJson) -> Vec<Unit> {
         OwnedJson::List(list) => all(list),
         OwnedJson::Map(members) => {
             let units = members.iter().flat_map(|(key, value)| match value {
-                OwnedJson::List(list) if key == "messages" || key == "input" => all(list),
+                OwnedJson::List(list)
+                    if matches!(key.as_str(), "messages" | "input" | "contents") =>
+                {
+                    all(list)
+                }
                 OwnedJson::List(list) if key == "tools" => list.iter().map(tool).collect(),
                 value => vec![Unit { role: key.clone(), ..unit(None, value) }],
             });

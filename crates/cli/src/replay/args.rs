@@ -30,6 +30,8 @@ pub(crate) enum RequestForm {
     Responses,
     /// `system` and `messages` of Anthropic's Messages
     Anthropic,
+    /// `systemInstruction` and `contents` of Gemini
+    Gemini,
 }
 
 impl RequestForm {
@@ -39,6 +41,7 @@ impl RequestForm {
             Self::Openai => Form::OpenaiChat,
             Self::Responses => Form::Responses,
             Self::Anthropic => Form::Anthropic,
+            Self::Gemini => Form::Gemini,
         }
     }
 }

@@ -34,21 +34,21 @@ const STREAM: &str = "data: {\"model\":\"gpt-5.5\",\"choices\":[{\"delta\":{\"co
 
 #[test]
 fn requests_that_cannot_be_read_are_counted_by_their_apis() {
-    let body = json!({ "contents": [{ "parts": [{ "text": "Hi" }] }] });
-    let gemini = entry("https://google.example/v1beta/models/g:generateContent", Some(&body), "{}");
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi" }] });
+    let cohere = entry("https://api.cohere.example/v2/chat", Some(&body), "{}");
     let page =
         json!({ "request": { "method": "GET", "url": "https://x.example/" }, "response": {} });
-    let (out, err) = requests(&[gemini.clone(), page.clone()], &[]);
+    let (out, err) = requests(&[cohere.clone(), page.clone()], &[]);
     assert!(out.contains("There is no request to a model in it that can be read."), "{out}");
-    assert!(err.contains("1 request cannot be read: 1 to Gemini"), "{err}");
+    assert!(err.contains("1 request cannot be read: 1 to Cohere"), "{err}");
     let (out, _) = requests(&[page], &[]);
     assert!(out.contains("There is no request to a model in it."), "{out}");
     // Beside one that can be.
     let chat = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi" }] });
-    let (out, err) = requests(&[gemini, entry(CHAT, Some(&chat), STREAM)], &["--json"]);
+    let (out, err) = requests(&[cohere, entry(CHAT, Some(&chat), STREAM)], &["--json"]);
     // A row, and the sums.
     assert_eq!(out.lines().count(), 2, "{out}");
-    assert!(err.contains("1 request cannot be read: 1 to Gemini"), "{err}");
+    assert!(err.contains("1 request cannot be read: 1 to Cohere"), "{err}");
 }
 
 #[test]

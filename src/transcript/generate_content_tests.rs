@@ -1,0 +1,150 @@
+use crate::{
+    json::{Value, object},
+    transcript::{ImportReport, Transcript, Usage, testing},
+};
+
+const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/models/tide-9";
+const VERTEX: &str =
+    "https://x-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/tide-9";
+
+/// A document of exchanges: address, request, status, response as text.
+fn document(exchanges: &[(&str, &str, u64, &str)]) -> String {
+    let exchange = |(uri, request, status, response): &(&str, &str, u64, &str)| -> Value {
+        object! { "uri": *uri, "request": *request, "status": *status, "response": *response }
+            .into()
+    };
+    Value::from(object! { "interactions": exchanges.iter().map(exchange).collect::<Value>() })
+        .to_string()
+}
+
+#[track_caller]
+fn check(exchanges: &[(&str, &str, u64, &str)], expected: &str) -> ImportReport {
+    testing::check("wire", &document(exchanges), expected)
+}
+
+/// What is known of each exchange: model, outcome, failure, usage.
+fn exchanges(exchanges: &[(&str, &str, u64, &str)]) -> Vec<String> {
+    let document = document(exchanges);
+    let mut transcript = Transcript::new(document.as_bytes()).unwrap();
+    transcript.keep_exchanges();
+    transcript.by_ref().for_each(|record| drop(record.unwrap()));
+    let said = transcript.take_exchanges().into_iter().map(|exchange| {
+        let usage = exchange.usage.as_ref().map_or(Value::Null, Usage::to_json);
+        let model = exchange.model.as_deref().unwrap_or("-");
+        let failure = exchange.failure.as_deref().unwrap_or("-");
+        format!("{} {model} {failure} {usage}", exchange.api)
+    });
+    said.collect()
+}
+
+const ASKED: &str = r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},
+    "contents":[{"role":"user","parts":[{"text":"When is high water?"}]}],
+    "tools":[{"functionDeclarations":[{"name":"tide","description":"Looks it up."}]}]}"#;
+
+const EVENTS: &str = r#"data: {"candidates":[{"content":{"role":"model","parts":[{"text":"I think ","thought":true}]},"index":0}],"modelVersion":"tide-9-01","responseId":"r1"}
+
+data: {"candidates":[{"content":{"role":"model","parts":[{"text":"so.","thought":true},{"text":"I "}]},"index":0}],"usageMetadata":{"promptTokenCount":30,"totalTokenCount":30}}
+
+data: {"candidates":[{"content":{"role":"model","parts":[{"text":"look."},{"functionCall":{"id":"c1","name":"tide","args":{"at":"Brest"}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":40,"candidatesTokenCount":7,"thoughtsTokenCount":5,"cachedContentTokenCount":10,"toolUsePromptTokenCount":2,"totalTokenCount":54}}
+
+"#;
+
+const GONE_ON: &str = r#"{"system_instruction":{"parts":[{"text":"Be brief."}]},
+    "contents":[{"role":"user","parts":[{"text":"When is high water?"}]},
+      {"role":"model","parts":[{"text":"I look."},{"function_call":{"id":"c1","name":"tide","args":{"at":"Brest"}},"thought_signature":"c2ln"}]},
+      {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"tide","response":{"output":"At four."}}},
+        {"functionResponse":{"name":"moon","response":{"phase":"full"}}},
+        {"inline_data":{"mime_type":"image/png","data":"AAAA"}},
+        {"novelPart":{"x":"kept as it is"}}]}]}"#;
+
+#[test]
+fn contents_are_frames_however_their_members_are_spelt() {
+    let answer = r#"{"candidates":[{"content":{"parts":[{"executableCode":{"language":"PYTHON","code":"print(4)"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"no"}},{"text":"At four."}],"role":"model"},"finishReason":"STOP"},{"content":{"parts":[{"text":"At five."}]}}]}"#;
+    let stream = format!("{GEMINI}:streamGenerateContent?alt=sse");
+    let report = check(
+        &[
+            (&stream, ASKED, 200, EVENTS),
+            (&format!("{VERTEX}:generateContent"), GONE_ON, 200, answer),
+        ],
+        r#"
+1/system
+  system "Be brief."
+1/user*
+  event "When is high water?"
+1/agent*
+  speech "I look."
+  action "" {"toolName":"tide","toolCallId":"c1","parameters":{"at":"Brest"}}
+1/user*
+  result "At four." {"toolName":"tide","toolCallId":"c1"}
+  result "{\"phase\":\"full\"}" {"toolName":"moon"}
+  image "[image/png, 3 bytes]"
+  opaque "[novelPart, 35 bytes]"
+1/agent*
+  action "" {"toolName":"codeExecution","parameters":{"language":"PYTHON","code":"print(4)"}}
+  result "no" {"toolName":"codeExecution","outcome":"failed"}
+  speech "At four.""#,
+    );
+    let notes: Vec<&str> = report.notes.iter().map(|note| &*note.text).collect();
+    assert_eq!(
+        notes,
+        [
+            "an answer has further choices, which are kept beside the first",
+            "a part of type \"novelPart\" is not understood, and kept as it is"
+        ]
+    );
+}
+
+#[test]
+fn a_stream_is_joined_whether_it_is_of_events_or_a_list() {
+    let pieces: Vec<&str> = EVENTS.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+    let list = format!("[{}]", pieces.join("\n,\n"));
+    let uri = format!("{GEMINI}:streamGenerateContent");
+    let expected = r#"
+1/system
+  system "Be brief."
+1/user*
+  event "When is high water?"
+1/agent*
+  thought "I think so."
+  speech "I look."
+  action "" {"toolName":"tide","toolCallId":"c1","parameters":{"at":"Brest"}}"#;
+    for stream in [EVENTS, &list] {
+        check(&[(&uri, ASKED, 200, stream)], expected);
+        assert_eq!(
+            exchanges(&[(&uri, ASKED, 200, stream)]),
+            [r#"gemini tide-9 - {"input":42,"cacheRead":10,"output":12,"reasoning":5}"#]
+        );
+    }
+    // Cut in the last element: what came before is there.
+    let cut = list.get(..list.len() - 20).unwrap();
+    assert_eq!(
+        exchanges(&[(&uri, ASKED, 200, cut)]),
+        [r#"gemini tide-9 broken off: the stream has no end {"input":30}"#]
+    );
+}
+
+#[test]
+fn what_went_wrong_is_said_in_the_words_of_the_provider() {
+    let uri = format!("{GEMINI}:streamGenerateContent?alt=sse");
+    let begun = EVENTS.split_inclusive("\n\n").next().unwrap();
+    let error = "data: {\"error\":{\"code\":503,\"message\":\"Too many ask.\",\"status\":\"UNAVAILABLE\"}}\n\n";
+    let blocked =
+        r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#;
+    let starred = GEMINI.replace("tide-9", "*");
+    assert_eq!(
+        exchanges(&[
+            (&uri, ASKED, 200, &format!("{begun}{error}")),
+            (&uri, ASKED, 200, error),
+            (&uri, ASKED, 200, blocked),
+            (&uri, ASKED, 429, r#"{"error":{"code":429}}"#),
+            (&format!("{starred}:streamGenerateContent"), ASKED, 200, EVENTS),
+        ]),
+        [
+            "gemini tide-9 broken off: the stream ended with an error event: 503: Too many ask. null",
+            "gemini tide-9 the stream is nothing but an error event: 503: Too many ask. null",
+            "gemini tide-9 the prompt was blocked: SAFETY {\"input\":3}",
+            "gemini tide-9 status 429 null",
+            "gemini tide-9-01 - {\"input\":42,\"cacheRead\":10,\"output\":12,\"reasoning\":5}",
+        ]
+    );
+}
