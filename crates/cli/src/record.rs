@@ -5,16 +5,24 @@ pub(crate) mod args;
 mod argument;
 mod claude;
 mod codex;
+mod continued;
 mod dotenv;
 mod facts;
+mod jsonc;
 mod keys;
+mod kimi;
 mod launch;
+mod links;
+pub(crate) mod list;
+mod llm;
 mod open_files;
+mod opencode;
 mod overlay;
 mod pi;
 mod redaction;
 mod routes;
 mod scene;
+mod settings_text;
 mod stale;
 mod toml_text;
 
@@ -22,6 +30,7 @@ use std::{
     collections::BTreeMap,
     io::Write,
     net::{Ipv4Addr, SocketAddr},
+    path::Path,
     sync::mpsc,
 };
 
@@ -49,14 +58,21 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Record) -> Outcome {
+    match &args.output {
+        Some(folder) => record(args, folder),
+        None => list::run(args.json),
+    }
+}
+
+fn record(args: &Record, folder: &Path) -> Outcome {
     keep_out_of_dumps();
     // What cannot be read is told of when it is opened to be written.
-    let before = Recording::open(&args.output).ok().flatten();
+    let before = Recording::open(folder).ok().flatten();
     let redaction = Redaction::of(&args.redaction, before.as_ref())?;
     // Of one that is not there, nothing else is said, unless it would be refused.
     let is_there = launch::check(&args.command);
     if is_there.is_ok() {
-        note_bodies(args, redaction.is_some(), before.as_ref());
+        note_bodies(folder, redaction.is_some(), before.as_ref());
     }
     drop(before);
     let facts = Facts::get()?;
@@ -68,7 +84,7 @@ pub(crate) fn run(args: &Record) -> Outcome {
     }
     is_there?;
     let variables = routes.variables().to_vec();
-    let recorder = recorder(args, redaction.clone())?;
+    let recorder = recorder(folder, redaction.clone())?;
     routes.say();
     hints(&scene, |client| client.is_configured || variables.is_empty())
         .iter()
@@ -88,7 +104,7 @@ pub(crate) fn run(args: &Record) -> Outcome {
             }
             // What did not start asked nobody.
             if matches!(outcome, Ok(()) | Err(Stop::Command(_))) {
-                note_counts(args, &wire, &hints(&scene, |_| true));
+                note_counts(folder, &wire, &hints(&scene, |_| true));
             }
             outcome
         }
@@ -116,7 +132,7 @@ fn hints(scene: &Scene, is_asked: impl Fn(&ClientFacts) -> bool) -> Vec<String> 
     asked.map(|(name, of)| format!("{name}: {}", of.hint)).collect()
 }
 
-fn note_counts(args: &Record, wire: &Wire, hints: &[String]) {
+fn note_counts(folder: &Path, wire: &Wire, hints: &[String]) {
     if wire.exchanges() == 0 {
         note(
             "nothing came through the recorder: the command asked no model, or it takes the base URL \
@@ -129,7 +145,7 @@ fn note_counts(args: &Record, wire: &Wire, hints: &[String]) {
         return;
     }
     let recorded = counted(wire.exchanges(), "exchange");
-    let output = args.output.display();
+    let output = folder.display();
     note(&match wire.exchanges_for_model() {
         0 => format!(
             "recorded {recorded}, none of them a call of a model that can be read; `afterimage \
@@ -154,7 +170,7 @@ fn lost(outcome: Outcome, error: &Error) -> Outcome {
 }
 
 /// Says before all else what is done with bodies.
-fn note_bodies(args: &Record, is_redacted: bool, before: Option<&Recording>) {
+fn note_bodies(folder: &Path, is_redacted: bool, before: Option<&Recording>) {
     let bodies = if !is_redacted {
         "bodies as they are, with any secret in them"
     } else if before.is_some_and(has_plain_bodies) {
@@ -166,7 +182,7 @@ fn note_bodies(args: &Record, is_redacted: bool, before: Option<&Recording>) {
     note(&format!(
         "requests and answers are recorded in {}: {bodies}; the owner of the files alone can read \
          them",
-        args.output.display()
+        folder.display()
     ));
 }
 
@@ -175,8 +191,8 @@ fn has_plain_bodies(before: &Recording) -> bool {
     before.exchanges().iter().any(|exchange| !exchange.start.is_redacted)
 }
 
-fn recorder(args: &Record, redaction: Option<Redaction>) -> Outcome<Recorder> {
-    let folder = args.output.clone();
+fn recorder(folder: &Path, redaction: Option<Redaction>) -> Outcome<Recorder> {
+    let folder = folder.to_owned();
     let open = move || {
         let (writer, recovery) = RecordingWriter::open_private(&folder)?;
         if let Some(cut) = recovery.cut {

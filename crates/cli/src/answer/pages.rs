@@ -73,6 +73,7 @@ fn the_tables_of_members_are_those_of_the_answers() {
         observe::replay::ReplayedSession,
         observe::tables::AccountAnswer,
         observe::tables::ObservedFigures,
+        record::list::ClientAnswer,
         render::ResponseAnswer,
         render::SnapshotLine,
         hit::HitAnswer,

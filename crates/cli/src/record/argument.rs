@@ -4,6 +4,8 @@ use std::{ffi::OsString, io::Write};
 
 use tempfile::NamedTempFile;
 
+use super::settings_text::SettingsText;
+
 /// An argument of the command.
 #[derive(Debug)]
 pub(super) enum Argument {
@@ -15,6 +17,11 @@ pub(super) enum Argument {
     File {
         before: String,
         pieces: Vec<Piece>,
+    },
+    /// The same with a copy of settings, whose base URLs are other ones.
+    Settings {
+        before: String,
+        settings: SettingsText,
     },
 }
 
@@ -53,14 +60,24 @@ impl Argument {
         Ok(match self {
             Self::Plain(text) => (text, None),
             Self::Pieces(pieces) => (resolve(pieces).into(), None),
-            Self::File { before, pieces } => {
-                let mut builder = tempfile::Builder::new();
-                let mut file = builder.prefix("afterimage-").suffix(".json").tempfile()?;
-                file.write_all(resolve(pieces).as_bytes())?;
-                let mut argument = OsString::from(before);
-                argument.push(file.path());
-                (argument, Some(file))
+            Self::File { before, pieces } => private_file(before, ".json", &resolve(pieces))?,
+            Self::Settings { before, settings } => {
+                private_file(before, ".yaml", &settings.resolve(base).text)?
             }
         })
     }
+}
+
+/// Writes a file that its owner alone can read, and gives its path behind `before`.
+fn private_file(
+    before: String,
+    suffix: &str,
+    text: &str,
+) -> std::io::Result<(OsString, Option<NamedTempFile>)> {
+    let mut builder = tempfile::Builder::new();
+    let mut file = builder.prefix("afterimage-").suffix(suffix).tempfile()?;
+    file.write_all(text.as_bytes())?;
+    let mut argument = OsString::from(before);
+    argument.push(file.path());
+    Ok((argument, Some(file)))
 }

@@ -79,9 +79,9 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
 /// The value of an option.
 pub(super) struct OptionValue<'a> {
     /// Which argument holds it.
-    at: usize,
+    pub(super) at: usize,
     /// What stands before it in that argument.
-    before: &'a str,
+    pub(super) before: &'a str,
     pub(super) value: &'a str,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Facts {
     pub(super) keys: BTreeMap<String, String>,
     /// The issuers of the tokens that rules of redaction find.
     pub(super) tokens: BTreeMap<String, String>,
-    clients: Vec<ClientFacts>,
+    pub(super) clients: Vec<ClientFacts>,
     wrappers: Vec<Wrapper>,
 }
 
@@ -60,7 +60,10 @@ pub(super) struct ClientFacts {
     /// Whether its own files name base URLs that outrank variables.
     #[serde(default)]
     pub(super) is_configured: bool,
-    /// How it is led.
+    /// How it is led by itself; empty where it is not.
+    #[serde(default)]
+    pub(super) led: String,
+    /// What leads it, where it is not led by itself.
     #[serde(default)]
     pub(super) hint: String,
 }

@@ -14,11 +14,14 @@ use afterimage::record::wire::{Interrupt, Wire};
 use super::{
     aider,
     argument::Argument,
-    claude, codex,
+    claude, codex, continued,
     facts::Facts,
-    open_files, pi,
+    kimi, llm, open_files, opencode,
+    overlay::{Overlay, OverlayFolder},
+    pi,
     routes::{Routes, Variable},
     scene::{Scene, which},
+    settings_text::SettingsText,
 };
 use crate::failure::{Failure, Outcome, Stop};
 
@@ -28,7 +31,9 @@ pub(super) struct Launch {
     program: OsString,
     arguments: Vec<Argument>,
     variables: Vec<Variable>,
-    overlay: Option<pi::Overlay>,
+    overlay: Option<Overlay>,
+    /// A variable that holds settings.
+    content: Option<(&'static str, SettingsText)>,
 }
 
 impl Launch {
@@ -47,18 +52,30 @@ impl Launch {
         let plain = |words: &[OsString]| -> Vec<Argument> {
             words.iter().cloned().map(Argument::Plain).collect()
         };
-        let (rest, overlay) = match client.map_or("", |client| client.name.as_str()) {
-            "codex" => (codex::arguments(rest, routes)?, None),
-            "pi" => (plain(rest), Some(pi::Overlay::of(routes)?)),
-            "claude" => (claude::arguments(rest, routes), None),
-            "aider" => (aider::arguments(facts, rest, routes)?, None),
-            _ => (plain(rest), None),
+        let (mut overlay, mut content) = (None, None);
+        let rest = match client.map_or("", |client| client.name.as_str()) {
+            "codex" => codex::arguments(rest, routes)?,
+            "claude" => claude::arguments(rest, routes),
+            "aider" => aider::arguments(facts, rest, routes)?,
+            "cn" => continued::arguments(rest, routes),
+            name => {
+                match name {
+                    "pi" => overlay = Some(pi::overlay(routes)?),
+                    "kimi" => overlay = kimi::overlay(routes),
+                    "llm" => overlay = llm::overlay(routes),
+                    "opencode" => {
+                        content = opencode::content(rest, routes).map(|of| (opencode::CONTENT, of));
+                    }
+                    _ => {}
+                }
+                plain(rest)
+            }
         };
         let mut arguments = plain(before.get(1..).unwrap_or_default());
         arguments.extend(rest);
         routes.lead_variables(Some(scene))?;
         let (program, variables) = (program.clone(), routes.variables().to_vec());
-        Ok(Some(Self { program, arguments, variables, overlay }))
+        Ok(Some(Self { program, arguments, variables, overlay, content }))
     }
 
     /// Runs the command to its end. A failure where it cannot be started, and its exit code where that
@@ -69,7 +86,7 @@ impl Launch {
         let mut files = Vec::new();
         for argument in self.arguments {
             let (argument, file) = argument
-                .resolve(base)
+                .resolve(&base)
                 .map_err(|error| Failure::new(format!("cannot write a temporary file: {error}")))?;
             command.arg(argument);
             files.extend(file);
@@ -84,9 +101,12 @@ impl Launch {
             let hosts = set.1.as_deref().or(other.1.as_deref());
             command.env(set.0, without_proxy(hosts));
         }
-        let over = self.overlay.map(|overlay| overlay.create(base)).transpose()?;
-        if let Some(over) = &over {
-            command.env(pi::VARIABLE, over.path());
+        let over = self.overlay.map(|overlay| overlay.create(&base)).transpose()?;
+        if let Some((variable, path)) = over.as_ref().map(OverlayFolder::variable) {
+            command.env(variable, path);
+        }
+        if let Some((variable, settings)) = self.content {
+            command.env(variable, settings.resolve(base).text);
         }
         let failed = |error: std::io::Error| cannot_run(&self.program, &error.to_string());
         let mut child = command.spawn().map_err(failed)?;

@@ -1,159 +1,179 @@
-//! A folder of links that lies over another one.
+//! Clients that take base URLs from a file in a folder of theirs, which a variable names.
+//!
+//! A temporary folder holds links to what is in the client's own, and the file with other base URLs.
+//! What the client writes there is moved to its own folder when it ends.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Links to what is in a folder, `but` one name. Sessions that pi begins lie in the folder itself.
-pub(super) fn link_all(folder: &Path, over: &Path, but: &str) -> io::Result<()> {
-    fs::create_dir_all(folder.join("sessions"))?;
-    // A link of the user's may lead nowhere, and does so from here too.
-    let folder = std::path::absolute(folder)?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name() != *but {
-            link(&entry.path(), &over.join(entry.file_name()))?;
+use afterimage::log::{DiskFiles, write_atomic};
+
+use super::{
+    links,
+    settings_text::{Resolved, SettingsText},
+    stale,
+};
+use crate::{
+    failure::{Failure, Outcome},
+    output::note,
+};
+
+/// A client whose folder can be laid over.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    /// The variable that names its folder.
+    pub(super) variable: &'static str,
+    /// The file in it that names base URLs.
+    pub(super) file: &'static str,
+    /// Whether the file is the user's own but for its base URLs, so that changes of it are kept.
+    pub(super) is_kept: bool,
+    /// The folders that are made in its own one: what it begins there stays.
+    pub(super) made: &'static [&'static str],
+    /// The files into which it writes the path of its folder.
+    pub(super) named_in: &'static [&'static str],
+}
+
+/// Whose folders may have been left behind.
+pub(super) const CLIENTS: [&Client; 3] =
+    [&super::pi::CLIENT, &super::kimi::CLIENT, &super::llm::CLIENT];
+
+impl Client {
+    /// How the names of its temporary folders begin.
+    pub(super) fn prefix(&self) -> String {
+        format!("afterimage-{}-", self.name)
+    }
+
+    /// The folder that its variable names, or else this one of the user's.
+    pub(super) fn folder(&self, own: impl FnOnce() -> Option<PathBuf>) -> PathBuf {
+        let named = std::env::var_os(self.variable).filter(|folder| !folder.is_empty());
+        let folder = named.map(PathBuf::from).or_else(own).unwrap_or_default();
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+}
+
+/// What is laid over the folder of a client.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    pub(super) client: &'static Client,
+    pub(super) folder: PathBuf,
+    pub(super) settings: SettingsText,
+}
+
+impl Overlay {
+    /// Makes the temporary folder, with the base URLs of the routes.
+    pub(super) fn create(self, base: impl Fn(&str) -> Option<String>) -> Outcome<OverlayFolder> {
+        stale::restore_all(&std::env::temp_dir());
+        let Self { client, folder, settings } = self;
+        let failed = |error: io::Error| {
+            let name = client.name;
+            Failure::new(format!("cannot lay a folder over that of {name}: {error}")).file(&folder)
+        };
+        // Of its owner alone, as settings may hold keys.
+        let (prefix, mut builder) = (client.prefix(), tempfile::Builder::new());
+        builder.prefix(&prefix);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let over = builder.tempdir().map_err(failed)?;
+        for made in client.made {
+            fs::create_dir_all(folder.join(made)).map_err(failed)?;
         }
+        links::link_all(&folder, over.path(), client.file).map_err(failed)?;
+        let settings = settings.resolve(base);
+        write_atomic(&DiskFiles, over.path().join(client.file), settings.text.as_bytes())?;
+        let over = OverlayFolder { client, over, folder, settings };
+        over.note_user(std::process::id());
+        Ok(over)
+    }
+}
+
+/// A folder that lies over that of a client.
+#[derive(Debug)]
+pub(super) struct OverlayFolder {
+    client: &'static Client,
+    over: tempfile::TempDir,
+    folder: PathBuf,
+    settings: Resolved,
+}
+
+impl OverlayFolder {
+    /// The variable that names it, and its path.
+    pub(super) fn variable(&self) -> (&'static str, &Path) {
+        (self.client.variable, self.over.path())
+    }
+
+    /// Writes down that this process uses the folder, so that a later run can tell whether it is left
+    /// behind.
+    pub(super) fn note_user(&self, process: u32) {
+        // Without it the folder stays where it is.
+        let _ = stale::note(self.over.path(), &self.folder, process);
+    }
+
+    /// Moves what the client has written into its own folder, and removes this one. What cannot be
+    /// moved stays, and it is said where.
+    pub(super) fn restore(self) {
+        let moved = self
+            .keep_settings()
+            .and_then(|()| move_back(self.client, self.over.path(), &self.folder));
+        if let Err(error) = moved {
+            let (name, folder) = (self.client.name, self.folder.display());
+            let kept = self.over.keep();
+            note(&format!(
+                "cannot move what {name} has written to {folder}: {error}; it is in {}",
+                kept.display()
+            ));
+        }
+    }
+
+    /// Puts settings that the client has changed into its own folder, with the user's base URLs.
+    fn keep_settings(&self) -> io::Result<()> {
+        let path = self.over.path().join(self.client.file);
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        if !self.client.is_kept || written.is_empty() || written == self.settings.text {
+            return Ok(());
+        }
+        fs::write(&path, self.settings.give_back(&written))?;
+        links::move_file(&path, &self.folder.join(self.client.file))
+    }
+}
+
+/// Moves what a client has written into its own folder.
+pub(super) fn move_back(client: &Client, over: &Path, folder: &Path) -> io::Result<()> {
+    // The file may hold keys, and its base URLs are of no use any more.
+    for name in [client.file, stale::NOTE] {
+        match fs::remove_file(over.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    links::move_back(over, folder)?;
+    for pattern in client.named_in {
+        rename_in(folder, pattern, over, folder)?;
     }
     Ok(())
 }
 
-#[cfg(unix)]
-fn link(to: &Path, from: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(to, from)
-}
-
-#[cfg(windows)]
-fn link(to: &Path, from: &Path) -> io::Result<()> {
-    use std::os::windows::fs::{symlink_dir, symlink_file};
-    if to.is_dir() { symlink_dir(to, from) } else { symlink_file(to, from) }
-}
-
-/// Moves what is no link into the folder that lies below. A file takes the place of the one that it
-/// was written in place of.
-pub(super) fn move_back(over: &Path, folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(over)? {
-        let entry = entry?;
-        if !entry.file_type()?.is_symlink() {
-            let to = folder.join(entry.file_name());
-            // The place may be a link to where the user keeps the file.
-            move_to(&entry.path(), &fs::canonicalize(&to).unwrap_or(to))?;
+/// Writes the path of the client's own folder where files of this pattern have that of the one over
+/// it. A part of the pattern is a name, or `*`.
+fn rename_in(at: &Path, pattern: &str, over: &Path, folder: &Path) -> io::Result<()> {
+    let (first, rest) = pattern.split_once('/').unwrap_or((pattern, ""));
+    let paths: Vec<PathBuf> = match first {
+        "*" => fs::read_dir(at).into_iter().flatten().flatten().map(|of| of.path()).collect(),
+        name => vec![at.join(name)],
+    };
+    for path in paths {
+        if !rest.is_empty() {
+            rename_in(&path, rest, over, folder)?;
+            continue;
+        }
+        let (Some(from), Some(to)) = (over.to_str(), folder.to_str()) else { continue };
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if text.contains(from) {
+            let failed = |error| io::Error::other(format!("{error}"));
+            write_atomic(&DiskFiles, &path, text.replace(from, to).as_bytes()).map_err(failed)?;
         }
     }
     Ok(())
-}
-
-/// A link is moved as a link: what it leads to is not pi's.
-fn move_to(from: &Path, to: &Path) -> io::Result<()> {
-    let kind = fs::symlink_metadata(from)?.file_type();
-    if kind.is_symlink() {
-        return move_link(from, to);
-    }
-    if kind.is_dir() {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            move_to(&entry.path(), &to.join(entry.file_name()))?;
-        }
-        return Ok(());
-    }
-    if fs::rename(from, to).is_ok() {
-        return Ok(());
-    }
-    // Folders for temporary files often are on another disk.
-    copy_to(from, to)
-}
-
-/// Puts a copy in the place of a file, with the mode of what is copied. A loss of power leaves one of
-/// the two whole.
-fn copy_to(from: &Path, to: &Path) -> io::Result<()> {
-    let beside = beside(to);
-    let mode = fs::metadata(from)?.permissions();
-    let copied = fs::copy(from, &beside)
-        .and_then(|_| fs::OpenOptions::new().write(true).open(&beside)?.sync_all())
-        .and_then(|()| fs::set_permissions(&beside, mode))
-        .and_then(|()| fs::rename(&beside, to));
-    match copied {
-        Ok(()) => sync_folder(to),
-        Err(error) => {
-            let _ = fs::remove_file(&beside);
-            Err(error)
-        }
-    }
-}
-
-/// Makes the name of a file durable.
-#[cfg(unix)]
-fn sync_folder(of: &Path) -> io::Result<()> {
-    let Some(folder) = of.parent() else { return Ok(()) };
-    fs::File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_of: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-fn move_link(from: &Path, to: &Path) -> io::Result<()> {
-    let beside = beside(to);
-    link(&fs::read_link(from)?, &beside)?;
-    let moved = fs::rename(&beside, to);
-    if moved.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    moved
-}
-
-fn beside(to: &Path) -> PathBuf {
-    let mut beside = to.as_os_str().to_owned();
-    beside.push(format!(".afterimage-{}", std::process::id()));
-    beside.into()
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that fails")]
-
-    use super::*;
-
-    #[test]
-    fn a_copy_keeps_the_mode_of_what_was_written() {
-        use std::os::unix::fs::PermissionsExt;
-        let scratch = tempfile::tempdir().unwrap();
-        let [from, to] = ["from", "to"].map(|name| scratch.path().join(name));
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        for (of_from, of_to) in [(0o600, 0o644), (0o640, 0o600)] {
-            fs::write(&from, "new").unwrap();
-            fs::write(&to, "old").unwrap();
-            fs::set_permissions(&from, fs::Permissions::from_mode(of_from)).unwrap();
-            fs::set_permissions(&to, fs::Permissions::from_mode(of_to)).unwrap();
-            copy_to(&from, &to).unwrap();
-            assert_eq!((fs::read_to_string(&to).unwrap().as_str(), mode(&to)), ("new", of_from));
-        }
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
-        assert!(copy_to(&scratch.path().join("none"), &to).is_err());
-        assert_eq!(fs::read_to_string(&to).unwrap(), "new");
-    }
-
-    #[test]
-    fn what_a_link_leads_to_stays_where_it_is() {
-        let scratch = tempfile::tempdir().unwrap();
-        let [over, folder, project] = ["over", "folder", "project"].map(|name| {
-            let path = scratch.path().join(name);
-            fs::create_dir(&path).unwrap();
-            path
-        });
-        fs::write(project.join("index.js"), "1").unwrap();
-        let modules = over.join("npm/node_modules");
-        fs::create_dir_all(&modules).unwrap();
-        fs::write(modules.join("own.js"), "2").unwrap();
-        link(&project, &modules.join("linked")).unwrap();
-        link(&modules, &modules.join("round")).unwrap();
-        move_back(&over, &folder).unwrap();
-        let moved = folder.join("npm/node_modules");
-        assert_eq!(fs::read_to_string(moved.join("own.js")).unwrap(), "2");
-        assert_eq!(fs::read_link(moved.join("linked")).unwrap(), project);
-        assert_eq!(fs::read_to_string(project.join("index.js")).unwrap(), "1");
-    }
 }

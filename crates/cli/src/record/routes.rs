@@ -217,6 +217,11 @@ impl Routes {
         &self.variables
     }
 
+    /// Whether `--env` sets a variable.
+    pub(super) fn is_asked(&self, variable: &str) -> bool {
+        self.asked.iter().any(|asked| asked == variable)
+    }
+
     /// The route of a provider: to what `--upstream` names, or to this base URL. `None` where the
     /// recorder does not take it, as of [`Routes::add_if_possible`].
     pub(super) fn lead(&mut self, origin: &str, provider: &str, url: &str) -> Option<String> {
@@ -304,9 +309,17 @@ impl Routes {
         Some(self.route(name, upstream))
     }
 
-    /// As [`Routes::add_if_possible`], of a client that looks for the provider's host in its base URL:
-    /// the route is named by that host.
-    pub(super) fn add_by_host_if_possible(&mut self, origin: &str, url: &str) -> Option<String> {
+    /// As [`Routes::lead`], of a client that may look for the provider's host in the base URL of its
+    /// settings: the route is named by that host.
+    pub(super) fn lead_configured(
+        &mut self,
+        origin: &str,
+        provider: &str,
+        url: &str,
+    ) -> Option<String> {
+        if let Some(upstream) = self.given(provider).cloned() {
+            return Some(self.route(provider, upstream));
+        }
         let upstream = possible(origin, url)?;
         let is_kept = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let host: String = upstream.host().chars().filter(is_kept).collect();

@@ -1,7 +1,7 @@
-//! Folders over that of pi that a killed recorder left behind.
+//! Folders over those of clients that a killed recorder left behind.
 //!
 //! Each holds a note: the folder that it lies over, and the processes that use it. Where none of them
-//! runs any more, what pi wrote is moved to its own folder, and this one is removed.
+//! runs any more, what the client wrote is moved to its own folder, and this one is removed.
 
 use std::{
     fs,
@@ -9,11 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::pi;
+use super::overlay;
 use crate::output::note as tell;
 
-/// How the names of such folders begin.
-pub(super) const PREFIX: &str = "afterimage-pi-";
 /// The name of the note.
 pub(super) const NOTE: &str = ".afterimage-overlay";
 /// A note that is longer is none.
@@ -37,16 +35,18 @@ pub(super) fn note(over: &Path, folder: &Path, process: u32) -> io::Result<()> {
 pub(super) fn restore_all(temporary: &Path) {
     let Ok(entries) = fs::read_dir(temporary) else { return };
     for entry in entries.flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            continue;
-        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_of = |of: &&&overlay::Client| name.starts_with(&of.prefix());
+        let Some(client) = overlay::CLIENTS.iter().find(is_of) else { continue };
         let over = entry.path();
         let Some(folder) = left_behind(&over) else { continue };
-        let moved = pi::move_back(&over, &folder).and_then(|()| fs::remove_dir_all(&over));
+        let moved =
+            overlay::move_back(client, &over, &folder).and_then(|()| fs::remove_dir_all(&over));
         match moved {
             Ok(()) => tell(&format!(
-                "a run that was killed left {}: what pi wrote there is in {} now",
+                "a run that was killed left {}: what {} wrote there is in {} now",
                 over.display(),
+                client.name,
                 folder.display()
             )),
             Err(error) => tell(&format!(

@@ -29,6 +29,7 @@ mod one_context;
 mod ranges;
 mod receipts;
 mod record;
+mod record_clients;
 mod record_launch;
 mod record_routes;
 mod redaction;

@@ -14,42 +14,42 @@ use std::{
 use crate::support::{Run, afterimage, run};
 
 /// A user with a folder of their own, in an environment of their own.
-struct User {
+pub(crate) struct User {
     scratch: tempfile::TempDir,
 }
 
 impl User {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         for folder in ["home", "work/sub/.git", "bin"] {
             fs::create_dir_all(scratch.path().join(folder)).unwrap();
         }
         let user = Self { scratch };
         // Each prints the variables that it finds and the arguments that it gets.
-        for name in ["aider", "qwen", "mini", "agent", "codex", "claude", "opencode"] {
+        for name in ["aider", "qwen", "mini", "agent", "codex", "claude", "cline"] {
             user.program(name, "#!/usr/bin/env perl\nprint map {\"$_=$ENV{$_}\\n\"} sort grep {/BASE|ENDPOINT/i} keys %ENV; print \"$_\\n\" for @ARGV;\n");
         }
         user
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
 
-    fn put(&self, name: &str, text: &str) -> &Self {
+    pub(crate) fn put(&self, name: &str, text: &str) -> &Self {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
         self
     }
 
-    fn program(&self, name: &str, text: &str) {
+    pub(crate) fn program(&self, name: &str, text: &str) {
         let path = format!("bin/{name}");
         self.put(&path, text);
         fs::set_permissions(self.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// Records a command in the folder `work/sub`.
-    fn record(&self, options: &[&str], env: &[(&str, &str)], command: &[&str]) -> Run {
+    pub(crate) fn record(&self, options: &[&str], env: &[(&str, &str)], command: &[&str]) -> Run {
         let recording = self.path("recording");
         let args = [&["record", "-o", recording.to_str().unwrap()], options, &["--"], command];
         let path = std::env::var("PATH").unwrap();
@@ -479,8 +479,8 @@ fn a_recording_of_nothing_says_how_the_client_is_led() {
     assert_eq!(run.code, Some(7));
     assert!(run.err.contains("nothing came through the recorder"), "{}", run.err);
     assert!(run.err.contains("--env NAME=URL") && !run.err.contains("recorded 0"), "{}", run.err);
-    let run = user.record(&[], &[], &["opencode"]);
-    let hint = "opencode: a provider with a `baseURL` in opencode.json goes past the recorder";
+    let run = user.record(&[], &[], &["cline"]);
+    let hint = "cline: it goes to the base URL in providers.json";
     assert_eq!(run.err.matches(hint).count(), 2, "before and after: {}", run.err);
     assert_eq!(run.code, Some(0));
 }

@@ -1,0 +1,169 @@
+//! OpenCode lays the configuration in a variable over those of its files, key by key.
+//!
+//! So that variable gets the base URLs of all providers which its files name. Only the files that an
+//! organisation manages outrank it.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use afterimage::json::{Object, ObjectExt, Value};
+
+use super::{jsonc, routes::Routes, scene::here, settings_text::SettingsText};
+use crate::output::note;
+
+/// The variable.
+pub(super) const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
+const KEYS: &[&str] = &["baseURL", "api"];
+const PROVIDER: &str = "provider";
+/// Where an organisation puts its configuration.
+const MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/opencode"
+} else if cfg!(windows) {
+    "C:\\ProgramData\\opencode"
+} else {
+    "/etc/opencode"
+};
+/// What serves sessions of any folder, whose files nobody knows before.
+const SERVERS: [&str; 4] = ["serve", "web", "acp", "attach"];
+
+/// What the variable holds, where a configuration names base URLs.
+pub(super) fn content(arguments: &[OsString], routes: &mut Routes) -> Option<SettingsText> {
+    if arguments.iter().any(|word| SERVERS.iter().any(|server| word == *server)) {
+        return None;
+    }
+    let mut providers = Object::new();
+    for path in files(&folder(arguments)) {
+        lay(&mut providers, read(&path).as_ref().and_then(|of| of.get(PROVIDER)));
+    }
+    let given = std::env::var(CONTENT).unwrap_or_default();
+    let mut content = match jsonc::read(given.as_bytes()) {
+        Ok(Value::Object(content)) => content,
+        Ok(_) => return None,
+        Err(_) if given.trim().is_empty() => Object::new(),
+        Err(_) => return None,
+    };
+    lay(&mut providers, content.get(PROVIDER));
+    for path in in_folder(Path::new(MANAGED)) {
+        let managed = read(&path);
+        let named = managed.as_ref().and_then(|of| of.get(PROVIDER)?.as_object());
+        for (name, _) in named.into_iter().flatten() {
+            if providers.shift_remove(name).is_some() {
+                let path = path.display();
+                note(&format!(
+                    "{path} outranks all that the recorder can set: calls of {name} may not be recorded"
+                ));
+            }
+        }
+    }
+    let mut bases = Vec::new();
+    for (name, provider) in providers.iter_mut() {
+        keep_bases(provider, &mut |url| {
+            let led = resolved(url, routes).and_then(|resolved| {
+                let origin = format!("the base URL of {name} of OpenCode");
+                routes.lead_configured(&origin, name, &resolved)
+            });
+            bases.extend(led.map(|route| (url.to_owned(), route)));
+        });
+    }
+    let mut all = match content.shift_remove(PROVIDER) {
+        Some(Value::Object(all)) => all,
+        _ => Object::new(),
+    };
+    lay(&mut all, Some(&Value::from(providers)));
+    content.put(PROVIDER, all);
+    let route = |url: &str| bases.iter().find(|(known, _)| known == url).map(|(_, of)| of.clone());
+    let settings = SettingsText::of(Value::from(content).to_string(), KEYS, route);
+    settings.is_led().then_some(settings)
+}
+
+/// Lays one object over another, key by key.
+fn lay(below: &mut Object, over: Option<&Value>) {
+    for (key, value) in over.and_then(Value::as_object).into_iter().flatten() {
+        match (below.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(_)) => lay(below, Some(value)),
+            _ => {
+                below.put(key.as_str(), value.clone());
+            }
+        }
+    }
+}
+
+/// Leaves the base URLs alone, and names each.
+fn keep_bases(value: &mut Value, name: &mut impl FnMut(&str)) {
+    let Value::Object(object) = value else { return };
+    object.retain(|key, value| match value {
+        Value::String(url) if KEYS.contains(&key.as_str()) => {
+            name(url);
+            true
+        }
+        Value::Object(_) => {
+            keep_bases(value, name);
+            value.as_object().is_some_and(|object| !object.is_empty())
+        }
+        _ => false,
+    });
+}
+
+/// A base URL with what variables hold. `None` where `--env` leads one of them already.
+fn resolved(url: &str, routes: &Routes) -> Option<String> {
+    let mut text = url.to_owned();
+    while let Some((before, rest)) = text.split_once("{env:") {
+        let (name, behind) = rest.split_once('}')?;
+        if routes.is_asked(name) {
+            return None;
+        }
+        text = format!("{before}{}{behind}", std::env::var(name).unwrap_or_default());
+    }
+    Some(text)
+}
+
+/// The folder that OpenCode works in.
+fn folder(arguments: &[OsString]) -> PathBuf {
+    let value = |word: &OsString| {
+        let word = word.to_str()?;
+        let path = here().join(word.strip_prefix("--dir=").unwrap_or(word));
+        path.is_dir().then_some(path)
+    };
+    arguments.iter().find_map(value).unwrap_or_else(here)
+}
+
+/// The files of configuration; a later one is laid over the earlier ones.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let named = |variable: &str| {
+        std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
+    let home = std::env::home_dir().unwrap_or_default();
+    let own = named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode");
+    let mut files = vec![own.join("config.json")];
+    files.extend(in_folder(&own));
+    files.extend(named("OPENCODE_CONFIG"));
+    let is_off = |value: PathBuf| value.as_os_str() == "1" || value.as_os_str() == "true";
+    let mut projects: Vec<&Path> = Vec::new();
+    if !named("OPENCODE_DISABLE_PROJECT_CONFIG").is_some_and(is_off) {
+        projects.extend(folder.ancestors());
+        let root = projects.iter().position(|folder| folder.join(".git").exists());
+        projects.truncate(root.map_or(projects.len(), |root| root + 1));
+    }
+    files.extend(projects.iter().rev().flat_map(|folder| in_folder(folder)));
+    let mut further: Vec<PathBuf> =
+        projects.iter().map(|folder| folder.join(".opencode")).collect();
+    further.push(home.join(".opencode"));
+    further.extend(named("OPENCODE_CONFIG_DIR"));
+    files.extend(further.iter().flat_map(|folder| in_folder(folder)));
+    files
+}
+
+fn in_folder(folder: &Path) -> [PathBuf; 2] {
+    ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name))
+}
+
+/// What cannot be read is for OpenCode to say.
+fn read(path: &Path) -> Option<Object> {
+    match jsonc::read(&fs::read(path).ok()?).ok()? {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
