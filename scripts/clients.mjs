@@ -1,314 +1,340 @@
 #!/usr/bin/env node
-// Runs real agents against a scripted provider on loopback, and holds what afterimage reads of
-// their requests to the bytes that the provider received:
-//
-//   node scripts/clients.mjs PROGRAM
-//
-// PROGRAM is the built `afterimage`. The agents are installed from npm into `target/clients`.
-import { spawnSync, spawn } from "node:child_process";
+// Runs the newest versions of real agents by themselves and through `afterimage record`; see `clients`.
+import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
-import { mkdtempSync, mkdirSync, writeFileSync, readFileSync, readdirSync, rmSync, existsSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import assert from "node:assert/strict";
+import { dirname, join, resolve } from "node:path";
+import { scriptedProvider } from "./clients-provider.mjs";
 
-const program = resolve(process.argv[2] ?? "target/debug/afterimage");
-const tools = resolve("target/clients");
-const packages = ["@openai/codex@0.169.0", "@earendil-works/pi-coding-agent@0.74.2", "ws@8.23.0"];
+const options = process.argv.slice(3).filter((word) => word.startsWith("--"));
+const asked = process.argv.slice(3).filter((word) => !word.startsWith("--"));
+const program = resolve(process.argv[2]);
+const root = process.env.CLIENTS ?? join(tmpdir(), "afterimage-clients");
+const baselinePath = join(import.meta.dirname, "clients.json");
+const prompts = ["List the files and show a.txt — say “ja”.", "Second prompt: look again 🙂."];
 
-/** The agents, installed once. Exits with 0 where the registry cannot be reached. */
-function install() {
-  const agents = ["codex", "pi"].map((name) => join(tools, "node_modules/.bin", name));
-  if ([...agents, join(tools, "node_modules/ws")].every((path) => existsSync(path))) return agents;
-  mkdirSync(tools, { recursive: true });
-  writeFileSync(join(tools, "package.json"), '{"private":true}');
-  const args = ["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages];
-  if (spawnSync("npm", args, { cwd: tools, stdio: "inherit" }).status !== 0) {
-    console.log("skipped: the agents could not be installed from npm");
-    process.exit(0);
+/** Writes a file of a user. */
+function put(path, text) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, typeof text === "string" ? text : JSON.stringify(text));
+}
+const npm = (name, bin) => join(root, name, "node_modules/.bin", bin);
+const pip = (name, bin) => join(root, name, "bin", bin);
+const [first, second] = prompts;
+
+const quiet = ["--no-show-model-warnings", "--no-check-update", "--analytics-disable", "--no-git", "--yes-always", "--no-show-release-notes"];
+const aider = (...more) => [pip("aider", "aider"), "--model", "openai/m", ...quiet, ...more];
+const aiders = [aider("--message", first), aider("--restore-chat-history", "--message", second)];
+const mini = (work) => [[pip("mini", "mini"), "-y", "--exit-immediately", "-m", "openai/m", "-t", first, "-l", "0", "-o", join(work, "trajectory.json")]];
+const litellm = { OPENAI_API_KEY: "x", LITELLM_LOCAL_MODEL_COST_MAP: "True", MSWEA_CONFIGURED: "true", MSWEA_COST_TRACKING: "ignore_errors", MSWEA_SILENT_STARTUP: "1" };
+const llm = (...more) => [pip("llm", "llm"), ...more, "--key", "x"];
+const shellOfLlm = 'def shell(command: str) -> str:\n    "Runs a command"\n    import subprocess\n    return subprocess.run(command, shell=True, capture_output=True, text=True).stdout\n';
+const qwen = [[npm("qwen", "qwen"), "-y", "-p", first], [npm("qwen", "qwen"), "-y", "-c", "-p", second]];
+const qwenSettings = (home) => put(join(home, ".qwen/settings.json"), { security: { auth: { selectedType: "openai" } }, telemetry: { enabled: false }, privacy: { usageStatisticsEnabled: false } });
+const claudes = [[], ["-c"]].map((more, at) => [npm("claude", "claude"), ...more, "-p", prompts[at], "--model", "claude-sonnet-4-5", "--allowedTools", "Bash"]);
+const anthropic = { ANTHROPIC_API_KEY: "sk-ant-dummy", DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" };
+const codexes = [["exec"], ["exec", "resume", "--last"]].map((more, at) => [npm("codex", "codex"), ...more, "--skip-git-repo-check", prompts[at]]);
+const codexSettings = (home, text) => put(join(home, ".codex/config.toml"), text);
+const codexProvider = (name, base) => `name = "local"\nbase_url = "${base}/v1"\nenv_key = "DUMMY"\nwire_api = "responses"\n`;
+const opencodes = [["run", first], ["run", "-c", second]].map((words) => [npm("opencode", "opencode"), ...words]);
+const opencodeSettings = (home, more) => put(join(home, ".config/opencode/opencode.json"), { autoupdate: false, share: "disabled", model: "local/m", small_model: "local/m", provider: { local: { npm: "@ai-sdk/openai-compatible", options: { apiKey: "x", ...more }, models: { m: { tool_call: true, reasoning: true, limit: { context: 128000, output: 4096 } } } } } });
+const opencodeEnv = { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_LSP_DOWNLOAD: "1" };
+const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+// Each agent: its package, where its transcript lies, and ways to lead it, of which the first is the one of
+// the table. A way gives the commands that are run one after the other, their environment, options of the
+// recorder, whether the recorder leads it, and whether it reaches loopback beside a proxy.
+const clients = {
+  claude: { npm: "@anthropic-ai/claude-code", transcript: ".claude/projects/*/*.jsonl", ways: {
+    variable: (base) => ({ commands: claudes, env: { ...anthropic, ANTHROPIC_BASE_URL: base } }),
+    settings: (base, home) => (put(join(home, ".claude/settings.json"), { env: { ANTHROPIC_BASE_URL: base } }), { commands: claudes, env: anthropic }),
+  } },
+  codex: { npm: "@openai/codex", transcript: ".codex/sessions/*/*/*/*.jsonl", ways: {
+    configuration: (base, home) => (codexSettings(home, `model = "gpt-5"\nmodel_provider = "local"\n[model_providers.local]\n${codexProvider("local", base)}`), { commands: codexes, env: { DUMMY: "x" } }),
+    "a name with a dot": (base, home) => (codexSettings(home, `model = "gpt-5"\nmodel_provider = "my.local"\n[model_providers."my.local"]\n${codexProvider("local", base)}`), { commands: codexes, env: { DUMMY: "x" } }),
+  } },
+  pi: { npm: "@earendil-works/pi-coding-agent", transcript: ".pi/agent/sessions/*/*.jsonl", ways: {
+    configuration: (base, home) => (put(join(home, ".pi/agent/models.json"), { providers: { local: { baseUrl: `${base}/v1`, api: "openai-completions", apiKey: "x", models: [{ id: "m", name: "m", reasoning: true, input: ["text"], cost: free, contextWindow: 128000, maxTokens: 4096 }] } } }), { commands: [[], ["-c"]].map((more, at) => [npm("pi", "pi"), "--provider", "local", "--model", "m", ...more, "-p", prompts[at]]), env: { PI_TELEMETRY: "0", PI_OFFLINE: "1" } }),
+  } },
+  gemini: { npm: "@google/gemini-cli", transcript: ".gemini/tmp/*/chats/*.json*", ways: {
+    variable: (base, home) => (put(join(home, ".gemini/settings.json"), { security: { auth: { selectedType: "gemini-api-key" } }, telemetry: { enabled: false }, privacy: { usageStatisticsEnabled: false } }), { commands: [[], ["-r", "latest"]].map((more, at) => [npm("gemini", "gemini"), "-y", "-m", "gemini-2.5-pro", ...more, "-p", prompts[at]]), env: { GEMINI_API_KEY: "x", GOOGLE_GEMINI_BASE_URL: base, GEMINI_CLI_TRUST_WORKSPACE: "true" } }),
+  } },
+  opencode: { npm: "opencode-ai", transcript: ".local/share/opencode/opencode.db", ways: {
+    configuration: (base, home) => (opencodeSettings(home, { baseURL: `${base}/v1` }), { commands: opencodes, env: opencodeEnv }),
+    "of the folder": (base, home, work) => (opencodeSettings(home, {}), put(join(work, "opencode.jsonc"), `{ // mine\n "provider": {"local": {"api": "${base}/v1"},} }`), { commands: opencodes, env: opencodeEnv }),
+    "{env:NAME}": (base, home) => (opencodeSettings(home, { baseURL: "{env:LOCAL_BASE}" }), { commands: opencodes, env: { ...opencodeEnv, LOCAL_BASE: `${base}/v1` }, options: ["--env", `LOCAL_BASE=${base}/v1`] }),
+  } },
+  copilot: { npm: "@github/copilot", transcript: ".copilot/session-state/*/events.jsonl", ways: {
+    variable: (base) => ({ commands: [[], ["--continue"]].map((more, at) => [npm("copilot", "copilot"), ...more, "--allow-all-tools", "-p", prompts[at]]), env: { COPILOT_PROVIDER_BASE_URL: `${base}/v1`, COPILOT_OFFLINE: "true", COPILOT_MODEL: "m", COPILOT_PROVIDER_API_KEY: "x", COPILOT_AUTO_UPDATE: "false" } }),
+  } },
+  cline: { npm: "cline", transcript: ".cline/data/sessions/*/*.messages.json", ways: {
+    configuration: (base) => ({ before: [npm("cline", "cline"), "auth", "-p", "openai", "-k", "x", "-m", "m", "-b", `${base}/v1`], commands: [[npm("cline", "cline"), "-P", "openai", "-m", "m", "--auto-approve", "true", first]], env: {}, isLed: false }),
+  } },
+  qwen: { npm: "@qwen-code/qwen-code", transcript: ".qwen/projects/*/chats/*.jsonl", ways: {
+    variable: (base, home) => (qwenSettings(home), { commands: qwen, env: { OPENAI_API_KEY: "x", OPENAI_MODEL: "m", OPENAI_BASE_URL: `${base}/v1` }, isProxied: false }),
+    "~/.qwen/.env": (base, home) => (qwenSettings(home), put(join(home, ".qwen/.env"), `OPENAI_API_KEY=x\nOPENAI_BASE_URL="${base}/v1"\nOPENAI_MODEL=m\n`), { commands: qwen, env: {}, isProxied: false }),
+  } },
+  kimi: { npm: "@moonshot-ai/kimi-code", transcript: ".kimi-code/sessions/*/*/agents/main/wire.jsonl", ways: {
+    configuration: (base, home) => (put(join(home, ".kimi-code/config.toml"), `default_model = "m"\n[providers.local]\ntype = "openai"\nbase_url = "${base}/v1"\napi_key = "x"\n[models.m]\nprovider = "local"\nmodel = "m"\nmax_context_size = 128000\n`), { commands: [[], ["-c"]].map((more, at) => [npm("kimi", "kimi"), ...more, "-p", prompts[at]]), env: { KIMI_DISABLE_TELEMETRY: "1" } }),
+  } },
+  continue: { npm: "@continuedev/cli", bin: "cn", transcript: ".continue/sessions/*-*.json", ways: {
+    configuration: (base, home) => (put(join(home, ".continue/config.yaml"), `name: local\nversion: 0.0.1\nschema: v1\nmodels:\n  - name: m\n    provider: openai\n    model: m\n    apiBase: ${base}/v1\n    apiKey: x\n    roles: [chat]\n    capabilities: [tool_use]\n`), { commands: [[], ["--resume"]].map((more, at) => [npm("continue", "cn"), "--config", join(home, ".continue/config.yaml"), "--auto", ...more, "-p", prompts[at]]), env: { CONTINUE_TELEMETRY_ENABLED: "0" } }),
+  } },
+  aider: { pip: "aider-chat", transcript: "work/.aider.chat.history.md", ways: {
+    variable: (base) => ({ commands: aiders, env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
+    "preferred variable": (base) => ({ commands: aiders, env: { ...litellm, OPENAI_API_BASE: "http://127.0.0.1:9/v1", OPENAI_BASE_URL: `${base}/v1` } }),
+    ".env": (base, home, work) => (put(join(work, ".env"), `OPENAI_API_BASE=${base}/v1\n`), { commands: aiders, env: litellm }),
+    ".env of the user": (base, home) => (put(join(home, ".env"), `export OPENAI_API_BASE='${base}/v1'\r\n`), { commands: aiders, env: litellm }),
+    ".aider.conf.yml": (base, home, work) => (put(join(work, ".aider.conf.yml"), `openai-api-base: ${base}/v1\n`), { commands: aiders, env: litellm }),
+    "--env": (base) => ({ commands: aiders, env: { ...litellm, OPENAI_API_BASE: `${base}/v1` }, options: ["--env", `OPENAI_API_BASE=${base}/v1`] }),
+    "sh -c": (base) => ({ commands: [["sh", "-c", 'exec "$0" "$@"', ...aiders[0]]], env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
+  } },
+  mini: { pip: "mini-swe-agent", transcript: "work/trajectory.json", isFinishing: true, ways: {
+    variable: (base, home, work) => ({ commands: mini(work), env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
+    "its own .env": (base, home, work) => (put(join(home, ".config/mini-swe-agent/.env"), `OPENAI_API_BASE='${base}/v1'\n`), { commands: mini(work), env: litellm }),
+  } },
+  llm: { pip: "llm", transcript: ".config/io.datasette.llm/logs.db", ways: {
+    configuration: (base, home) => {
+      const folder = join(home, ".config/io.datasette.llm");
+      put(join(folder, "extra-openai-models.yaml"), `- model_id: local\n  model_name: m\n  api_base: ${base}/v1\n  api_key_name: x\n  supports_tools: true\n`);
+      put(join(folder, "shell.py"), shellOfLlm);
+      return { commands: [llm("-m", "local", "--functions", join(folder, "shell.py"), first), llm("-c", second)], env: {} };
+    },
+    variable: (base) => ({ commands: [llm("-m", "gpt-4o-mini", first)], env: { OPENAI_BASE_URL: `${base}/v1` } }),
+  } },
+};
+
+/** Puts a Node before all others that the newest agents run on, where this one is older. */
+function installNode() {
+  const bin = join(root, "node/node_modules/node/bin");
+  if (Number(process.versions.node.split(".")[0]) >= 24) return;
+  put(join(root, "node/package.json"), '{"private":true}');
+  if (!existsSync(bin)) spawnSync("npm", ["install", "--no-audit", "--no-fund", "node@24"], { cwd: join(root, "node"), stdio: "ignore" });
+  if (existsSync(bin)) process.env.PATH = `${bin}:${process.env.PATH}`;
+}
+
+/** Installs an agent at a version, or the newest one. Gives its version, or none where that fails. */
+function install(name, { npm: ofNpm, pip: ofPip }, version) {
+  const folder = join(root, name);
+  mkdirSync(folder, { recursive: true });
+  const run = (command, ...args) => spawnSync(command, args, { cwd: folder, stdio: "ignore", timeout: 400_000 }).status === 0;
+  const isKept = options.includes("--installed");
+  if (ofPip) {
+    const wanted = version ? `${ofPip}==${version}` : ofPip;
+    const isThere = existsSync(pip(name, "pip")) || run("python3", "-m", "venv", ".");
+    if (!isKept && !(isThere && run(pip(name, "pip"), "install", "-q", "-U", wanted))) return undefined;
+    return spawnSync(pip(name, "pip"), ["show", ofPip], { encoding: "utf8" }).stdout?.match(/^Version: (.*)$/m)?.[1];
   }
-  return agents;
+  if (!existsSync(join(folder, "package.json"))) put(join(folder, "package.json"), '{"private":true}');
+  if (!isKept && !run("npm", "install", "--no-audit", "--no-fund", `${ofNpm}@${version ?? "latest"}`)) return undefined;
+  const path = join(folder, "node_modules", ofNpm, "package.json");
+  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")).version : undefined;
 }
 
-const events = (list) => list.map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`).join("");
-
-/** The events that answer a request to the Responses API. */
-function answerEvents(request, called, number) {
-  const tool = (request.tools ?? []).map((tool) => tool.name).find((name) => ["exec_command", "shell"].includes(name));
-  const args = tool === "shell" ? { command: ["ls"] } : { cmd: "ls" };
-  const item = called || !tool
-    ? { type: "message", role: "assistant", id: `msg_${number}`, content: [{ type: "output_text", text: "There is one file.", annotations: [] }] }
-    : { type: "function_call", id: `fc_${number}`, call_id: `call_${number}`, name: tool, arguments: JSON.stringify(args) };
-  const output = request.generate === false ? [] : [item];
-  const usage = { input_tokens: 100 * number, input_tokens_details: { cached_tokens: 64 }, output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 100 * number + 7 };
-  const response = { id: `resp_${number}`, object: "response", status: "completed", model: request.model, output, usage };
-  return [
-    { type: "response.created", response: { id: response.id } },
-    ...output.map((item) => ({ type: "response.output_item.done", output_index: 0, item })),
-    { type: "response.completed", response },
-  ];
-}
-
-/** What the provider answers: a call of a shell at first, then a sentence. */
-function answer(path, body, number) {
-  const request = JSON.parse(body);
-  if (path.endsWith("/responses")) {
-    const called = request.input.some((item) => item.type === "function_call_output");
-    return events(answerEvents(request, called, number));
-  }
-  const called = request.messages.some((message) => message.role === "tool");
-  const delta = called
-    ? { role: "assistant", content: "There is one file." }
-    : { role: "assistant", content: null, tool_calls: [{ index: 0, id: `call_${number}`, type: "function", function: { name: "bash", arguments: '{"command": "ls"}' } }] };
-  const base = { id: `chat_${number}`, object: "chat.completion.chunk", created: 0, model: request.model };
-  const usage = { prompt_tokens: 100 * number, completion_tokens: 7, total_tokens: 100 * number + 7 };
-  const chunks = [
-    { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
-    { ...base, choices: [{ index: 0, delta: {}, finish_reason: called ? "stop" : "tool_calls" }] },
-    { ...base, choices: [], usage },
-  ];
-  return chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("") + "data: [DONE]\n\n";
-}
-
-const received = [];
-const server = createServer((request, response) => {
-  const parts = [];
-  request.on("data", (part) => parts.push(part));
-  request.on("end", () => {
-    const body = Buffer.concat(parts);
-    if (request.method !== "POST") {
-      response.writeHead(200, { "content-type": "application/json" });
-      return response.end('{"object":"list","data":[{"id":"m","object":"model"}],"models":[]}');
-    }
-    const text = answer(request.url, body.toString(), received.length + 1);
-    received.push({ url: request.url, body, answer: text, started: new Date().toISOString() });
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(text);
-  });
+const provider = scriptedProvider();
+let hosts = new Set();
+const trap = createServer((request, response) => {
+  hosts.add(new URL(request.url, "http://unknown").host);
+  response.writeHead(403).end();
 });
+trap.on("connect", (request, socket) => {
+  hosts.add(request.url.replace(/:443$/, ""));
+  socket.on("error", () => {});
+  socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+});
+const listen = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(`http://127.0.0.1:${server.address().port}`)));
 
-/** Answers each `response.create` of a WebSocket, packed where the client wants it. */
-function acceptWebSockets() {
-  const { WebSocketServer } = createRequire(join(tools, "package.json"))("ws");
-  const perMessageDeflate = { threshold: 0 };
-  const sockets = new WebSocketServer({ server, perMessageDeflate });
-  sockets.on("connection", (socket, request) => socket.on("message", (body) => {
-    const message = JSON.parse(body.toString());
-    if (message.type !== "response.create") return;
-    const called = message.input.some((item) => item.type === "function_call_output");
-    const list = answerEvents(message, called, received.length + 1);
-    received.push({ url: request.url, body, isPacked: Boolean(socket.extensions) });
-    list.forEach((event) => socket.send(JSON.stringify(event)));
-  }));
-}
-
-/** Runs an agent with an environment of its own. */
-function agent(command, args, cwd, env) {
+/** Runs a command to its end, or for two minutes. */
+function run(command, cwd, env) {
   return new Promise((done) => {
-    const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(command[0], command.slice(1), { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     let said = "";
     child.stdout.on("data", (data) => (said += data));
     child.stderr.on("data", (data) => (said += data));
-    const timer = setTimeout(() => child.kill(), 120_000);
-    let answered = "";
-    child.stdout.on("data", (data) => (answered += data));
-    child.on("close", (code) => {
-      clearTimeout(timer);
-      assert.equal(code, 0, `${command} failed:\n${said}`);
-      done(answered);
-    });
+    const timer = setTimeout(() => process.kill(-child.pid, "SIGKILL"), 120_000);
+    child.on("error", (error) => done({ code: -1, said: String(error) }));
+    child.on("exit", (code) => (clearTimeout(timer), setTimeout(() => done({ code, said }), 100)));
   });
 }
 
-/** Standard output of afterimage. */
+/** Standard output and standard error of afterimage. */
 function afterimage(...args) {
-  const run = spawnSync(program, args, { maxBuffer: 1 << 28 });
-  assert.equal(run.status, 0, `afterimage ${args.join(" ")}: ${run.stderr}`);
-  return { out: run.stdout, err: run.stderr.toString() };
+  const { stdout, stderr, status } = spawnSync(program, args, { maxBuffer: 1 << 28 });
+  return { out: stdout, err: stderr.toString(), status };
 }
 
-/** The requests of `afterimage requests --json`, which ends with the sums of their usage. */
-const listed = (path) => {
-  const lines = afterimage("requests", "--json", path).out.toString().trim().split("\n");
-  return lines.map((line) => JSON.parse(line)).filter((line) => "request" in line);
-};
-
-const under = (folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
-
-/** As a proxy would write it down. */
-function archive(exchanges) {
-  const entry = ({ url, body, answer, started }) => ({
-    startedDateTime: started,
-    time: 1,
-    request: { method: "POST", url: `http://127.0.0.1${url}`, postData: { mimeType: "application/json", text: body.toString() } },
-    response: { status: 200, content: { mimeType: "text/event-stream", text: answer } },
-  });
-  return JSON.stringify({ log: { version: "1.2", entries: exchanges.map(entry) } });
+/** The rows of `afterimage requests --json`, and the sums behind them. */
+function requestsOf(path) {
+  const { out, err, status } = afterimage("requests", "--json", path);
+  const lines = out.toString().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return { rows: lines.filter((line) => "request" in line), sums: lines.find((line) => line.usage?.total)?.usage.total, err, status };
 }
 
-function checkWire(name, exchanges, folder) {
-  const path = join(folder, `${name}.har`);
-  writeFileSync(path, archive(exchanges));
-  const lines = listed(path);
-  assert.equal(lines.length, exchanges.length);
-  exchanges.forEach(({ body }, index) => {
-    const printed = afterimage("render", "--request", String(index + 1), path).out;
-    assert.ok(printed.equals(body), `${name}: request ${index + 1} is not what the provider received`);
-    assert.equal(lines[index].provenance, "sent");
-    assert.ok(lines[index].tokens.tools > 0);
-  });
-  console.log(`${name}: ${exchanges.length} requests of the wire, byte for byte`);
-}
-
-function checkTranscript(name, path, lacks, count) {
-  const lines = listed(path);
-  assert.equal(lines.length, count, `${name}: requests of the transcript`);
-  for (const line of lines) {
-    assert.equal(line.provenance, "reconstructed");
-    lacks.forEach((lack) => assert.ok(line.lacks.includes(lack), `${name} lacks ${lack}`));
-  }
-  assert.match(afterimage("render", "--request", "1", path).err, /reconstructed from a transcript, without the tools/);
-  console.log(`${name}: its transcript is marked as reconstructed, without ${lacks.join(", ")}`);
-}
-
-/** Runs an agent through `afterimage record`, and holds the recording to what the provider received. */
-async function checkRecorded(name, command, args, cwd, env, folder, configured) {
-  const before = configured.map((path) => readFileSync(path));
-  const recording = join(folder, `${name}.recording`);
-  const answered = await agent(program, ["record", "-o", recording, "--", command, ...args], cwd, env);
-  const exchanges = received.splice(0);
-  assert.ok(exchanges.length >= 2, `${name}: ${exchanges.length} requests through the recorder`);
-  const lines = listed(recording);
-  assert.equal(lines.length, exchanges.length);
-  exchanges.forEach(({ body }, index) => {
-    const printed = afterimage("render", "--request", String(index + 1), "--as-sent", recording).out;
-    assert.ok(printed.equals(body), `${name}: request ${index + 1} of the recording is not what the provider received`);
-    const { previous_response_id: previous } = JSON.parse(body.toString());
-    assert.equal(lines[index].provenance, previous ? "resolved" : "sent");
-    assert.equal(lines[index].outcome, "answered");
-  });
-  configured.forEach((path, index) => assert.ok(readFileSync(path).equals(before[index]), `${path} was changed`));
-  console.log(`${name}: ${lines.length} requests through the recorder, byte for byte`);
-  return { exchanges, lines, answered, recording };
-}
-
-/** A request without what differs from run to run: ids, dates, and the order of Codex's metadata. */
+/** A body without what differs from run to run. */
 const settled = ({ body }) => body.toString()
   .replace(/"client_metadata":(\{.*?\})(?=[,}])/, (_, metadata) => metadata.split(",").map((pair) => pair.replace(/[{}]/g, "")).sort().join(","))
-  .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "ID")
-  .replace(/\b(call|chat|msg|fc|resp)_\d+/g, "$1_N")
-  .replace(/\d{10,}/g, "TIME")
-  .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z)?/g, "DATE")
-  .replace(/\d+(\.\d+)? (milli)?seconds/g, "TIME")
-  .replace(/(Chunk ID: |"chunk_id":\s*")[0-9a-f]+/g, "$1ID");
+  .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{16,64}\b/g, "ID")
+  .replace(/(PGID: )\d+/g, "$1ID")
+  .replace(/(Chunk ID: |"chunk_id":\s*")[0-9a-f]+/g, "$1ID")
+  .replace(/\b(direct|record)(ed)?\b/g, "RUN")
+  .replace(/\d+(\.\d+)? ?(milliseconds|seconds|ms)\b/g, "TIME")
+  .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d?:\d\d:\d\d( [AP]M)?|\d{10,}/g, "TIME")
+  .replace(/\b(cch|cc_version|ses|msg|prt|user)[=_][A-Za-z0-9.]+/g, "$1");
 
-/** Holds the requests of two runs to each other, and shows where they first differ; and so what the agents print. */
-function checkSame(name, first, second, answered, answeredAgain) {
-  assert.equal(first.length, second.length, `${name}: requests of two runs`);
-  first.map(settled).forEach((text, index) => {
-    const other = settled(second[index]);
-    const at = [...text].findIndex((char, at) => char !== other[at]);
-    const shown = (whole) => JSON.stringify(whole.slice(Math.max(0, at - 60), at + 60));
-    assert.ok(text === other, `${name}: request ${index + 1} differs at ${at}: ${shown(text)} and ${shown(other)}`);
-  });
-  assert.ok(answered.includes("There is one file."), `${name}: answers ${JSON.stringify(answered)}`);
-  assert.equal(answeredAgain, answered, `${name}: what it answers`);
-  console.log(`${name}: sends and answers the same through the recorder`);
-}
-
-/** Each request of a chain holds all of the one before it, and a warm-up is marked. */
-function checkResolved({ exchanges, lines, recording }) {
-  let before = [];
-  exchanges.forEach(({ body }, index) => {
-    const sent = JSON.parse(body.toString());
-    assert.equal(Boolean(lines[index].warmUp), sent.generate === false);
-    const { input } = JSON.parse(afterimage("render", "--request", String(index + 1), recording).out.toString());
-    if (sent.previous_response_id) {
-      assert.deepEqual(lines[index].resolved.missing, null);
-      assert.deepEqual(input.slice(0, before.length), before, `request ${index + 1} holds what it goes on from`);
-      assert.deepEqual(input.slice(input.length - sent.input.length), sent.input);
-    }
-    before = input;
-  });
-  const marked = lines.filter((line) => line.warmUp).length;
-  const joined = lines.filter((line) => line.resolved).length;
-  console.log(`codex over a WebSocket: ${marked} warm-ups, ${joined} requests joined with what they go on from`);
-}
-
-const [codex, pi] = install();
-const folder = mkdtempSync(join(tmpdir(), "clients-"));
-await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-const base = `http://127.0.0.1:${server.address().port}/v1`;
-try {
-  const work = join(folder, "work");
-  mkdirSync(work);
-  writeFileSync(join(work, "a.txt"), "hello\n");
-
-  const home = join(folder, "codex");
-  mkdirSync(home);
-  writeFileSync(join(home, "config.toml"), `model = "m"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nbase_url = "${base}"\nenv_key = "DUMMY"\nwire_api = "responses"\n`);
-  const traces = join(folder, "traces");
-  const asked = ["exec", "--skip-git-repo-check", "List the files."];
-  const answeredByCodex = await agent(codex, asked, work, { DUMMY: "x", HOME: folder, CODEX_HOME: home, CODEX_ROLLOUT_TRACE_ROOT: traces });
-  const ofCodex = received.splice(0);
-  assert.ok(ofCodex.length >= 2);
-  checkWire("codex", ofCodex, folder);
-  const bundle = join(traces, readdirSync(traces)[0]);
-  const lines = listed(bundle);
-  assert.equal(lines.length, ofCodex.length);
-  ofCodex.forEach(({ body }, index) => {
-    const printed = afterimage("render", "--request", String(index + 1), bundle).out.toString();
-    // Written again by one writer, equal texts are equal values in one order.
-    assert.equal(JSON.stringify(JSON.parse(printed)), JSON.stringify(JSON.parse(body.toString())));
-    assert.equal(lines[index].provenance, "logged");
-    assert.equal(lines[index].usage.cacheRead, 64);
-  });
-  console.log(`codex: ${lines.length} requests of its trace bundle, the same JSON in the same order`);
-  const rollout = under(join(home, "sessions")).find((path) => path.endsWith(".jsonl"));
-  checkTranscript("codex", rollout, ["tools", "system", "parameters"], ofCodex.length);
-  const codexAgain = await checkRecorded("codex", codex, asked, work, { DUMMY: "x", HOME: folder, CODEX_HOME: home }, folder, [join(home, "config.toml")]);
-  checkSame("codex", ofCodex, codexAgain.exchanges, answeredByCodex, codexAgain.answered);
-
-  // A provider with a dot in its name, and one that the command line alone names.
-  const dotted = join(folder, "codex-dotted");
-  mkdirSync(dotted);
-  writeFileSync(join(dotted, "config.toml"), readFileSync(join(home, "config.toml"), "utf8").replace('= "local"', '= "my.local"').replace(".local]", '."my.local"]'));
-  const inline = `model_providers.inline={name="inline",base_url="${base}",env_key="DUMMY",wire_api="responses"}`;
-  const asTable = [...asked, "-c", inline, "-c", 'model_provider="inline"'];
-  for (const [name, args] of [["codex-dotted", asked], ["codex-inline", asTable]]) {
-    const again = await checkRecorded(name, codex, args, work, { DUMMY: "x", HOME: folder, CODEX_HOME: dotted }, folder, [join(dotted, "config.toml")]);
-    assert.equal(again.answered, answeredByCodex, `${name}: what it answers`);
+/** Runs the commands of a way one after the other, with or without the recorder. */
+async function runOnce(scratch, base, client, way, isRecorded, isWhole) {
+  const folder = join(scratch, isRecorded ? "record" : "direct");
+  const [home, work] = [folder, join(folder, "work")];
+  [home, work].forEach((path) => mkdirSync(path, { recursive: true }));
+  put(join(work, "a.txt"), "hello\n");
+  provider.begin(client.isFinishing), (hosts = new Set());
+  const { before, commands, env, options: more = [], isLed = true, isProxied = true } = way(base, home, work);
+  const proxy = `http://127.0.0.1:${trap.address().port}`;
+  const away = isProxied && Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [[name, proxy], [name.toLowerCase(), proxy]]));
+  const all = { PATH: process.env.PATH, HOME: home, LANG: "C.UTF-8", TERM: "dumb", TMPDIR: folder, ...away, NO_PROXY: "127.0.0.1,localhost", no_proxy: "127.0.0.1,localhost", ...env };
+  if (before) await run(before, work, all);
+  const recording = join(folder, "recording");
+  const ran = [];
+  for (const command of isWhole ? commands : commands.slice(0, 1)) {
+    ran.push(await run(isRecorded ? [program, "record", "-o", recording, ...more, "--", ...command] : command, work, all));
   }
-
-  const other = join(folder, "codex-websocket");
-  mkdirSync(other);
-  writeFileSync(join(other, "config.toml"), readFileSync(join(home, "config.toml"), "utf8") + "supports_websockets = true\n");
-  acceptWebSockets();
-  const env = { DUMMY: "x", HOME: folder, CODEX_HOME: other };
-  const answered = await agent(codex, asked, work, env);
-  const ofSocket = received.splice(0);
-  assert.ok(ofSocket.length >= 2 && ofSocket.every(({ isPacked }) => isPacked), "codex does not speak through a packed WebSocket");
-  const recorded = await checkRecorded("codex-websocket", codex, asked, work, env, folder, [join(other, "config.toml")]);
-  checkSame("codex over a WebSocket", ofSocket, recorded.exchanges, answered, recorded.answered);
-  checkResolved(recorded);
-
-  const settings = join(folder, ".pi/agent");
-  mkdirSync(settings, { recursive: true });
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-  const model = { id: "m", name: "m", reasoning: false, input: ["text"], cost, contextWindow: 128000, maxTokens: 4096 };
-  writeFileSync(join(settings, "models.json"), JSON.stringify({ providers: { local: { baseUrl: base, api: "openai-completions", apiKey: "x", models: [model] } } }));
-  const askedOfPi = ["--provider", "local", "--model", "m", "-p", "List the files."];
-  const answeredByPi = await agent(pi, askedOfPi, work, { HOME: folder });
-  const ofPi = received.splice(0);
-  assert.ok(ofPi.length >= 2);
-  checkWire("pi", ofPi, folder);
-  const session = under(join(settings, "sessions")).find((path) => path.endsWith(".jsonl"));
-  checkTranscript("pi", session, ["tools", "system", "parameters"], ofPi.length);
-  const piAgain = await checkRecorded("pi", pi, askedOfPi, work, { HOME: folder }, folder, [join(settings, "models.json")]);
-  checkSame("pi", ofPi, piAgain.exchanges, answeredByPi, piAgain.answered);
-} finally {
-  server.close();
-  server.closeAllConnections();
-  rmSync(folder, { recursive: true, force: true });
+  const result = { home, codes: ran.map(({ code }) => code), said: ran.map(({ said }) => said).join("\n"), received: provider.received(), hosts, isLed };
+  result.recorded = !existsSync(recording) ? [] : requestsOf(recording).rows.map(({ request }) => afterimage("render", "--request", String(request), "--as-sent", recording).out);
+  return result;
 }
+
+/** Those of some texts that are not among others, each as often as it comes more. */
+function without(texts, others) {
+  const left = [...others];
+  return texts.filter((text) => left.indexOf(text) < 0 || !left.splice(left.indexOf(text), 1));
+}
+
+/** The paths of a pattern, whose parts are names in which `*` stands for anything. */
+function glob(folder, pattern) {
+  const [part, ...rest] = pattern.split("/");
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
+  const is = new RegExp(`^${part.split("*").map((text) => text.replace(/\W/g, "\\$&")).join(".*")}$`);
+  const found = readdirSync(folder).filter((name) => is.test(name)).map((name) => join(folder, name));
+  return rest.length === 0 ? found : found.flatMap((path) => glob(path, rest.join("/")));
+}
+
+/** Compares how an agent is led with how it goes alone. A share of 1 is right. */
+function compare(direct, recorded) {
+  const [alone, led] = [direct, recorded].map(({ received }) => received.map(settled));
+  const [missing, added] = [without(alone, led), without(led, alone)];
+  if (missing.length > 0 && added.length > 0 && options.includes("--verbose")) {
+    const at = [...added[0]].findIndex((char, at) => char !== missing[0][at]);
+    console.log([added[0], missing[0]].map((of) => JSON.stringify(of.slice(Math.max(0, at - 80), at + 80))).join("\n"));
+  }
+  const generations = recorded.received.filter(({ n }) => n !== undefined).map(({ body }) => body.toString("latin1"));
+  const lost = without(generations, recorded.recorded.map((body) => body.toString("latin1"))).length;
+  const hosts = [...recorded.hosts].filter((host) => !direct.hosts.has(host));
+  const share = (wrong, all) => (all === 0 ? 0 : (all - wrong) / all);
+  return {
+    led: recorded.isLed ? (recorded.recorded.length > 0 ? 1 : 0) : recorded.said.includes("nothing came through the recorder") ? "sentence" : 0,
+    recorded: recorded.isLed ? share(lost, generations.length) : "–",
+    same: Math.min(share(missing.length, alone.length), share(added.length, led.length)),
+    hosts: hosts.length === 0 ? 1 : 0,
+    ends: String(direct.codes) === String(recorded.codes) ? 1 : 0,
+    others: hosts,
+  };
+}
+
+/** A body as JSON without what is sent and written nowhere else, in one order. */
+function essence(body) {
+  const dropped = new Set(["cache_control", "metadata", "stream", "stream_options", "prompt_cache_key", "client_metadata"]);
+  const sorted = (value) => {
+    if (Array.isArray(value)) return value.filter((of) => !/^x-anthropic-billing-header/.test(of?.text ?? "")).map(sorted);
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.keys(value).filter((key) => !dropped.has(key)).sort().map((key) => [key, sorted(value[key])]));
+  };
+  try { return JSON.stringify(sorted(JSON.parse(body))); } catch { return ""; }
+}
+
+/** Compares what a transcript holds with what the provider received and said. */
+function compareTranscript(path, received) {
+  const whole = afterimage("render", "--whole", path);
+  if (whole.status !== 0) return { transcript: 0, requests: "–", usage: 0, why: whole.err.split("\n")[0] };
+  const text = whole.out.toString();
+  const said = received.filter(({ plan }) => plan);
+  const calls = said.filter(({ plan }) => /CALL-/.test(JSON.stringify(plan.call ?? "")));
+  const marks = [...said.map(({ n }) => `ANS-${n}`), ...calls.map(({ n }) => `CALL-${n}`), ...calls.map(({ n }) => `OUT-${n}`)];
+  const lost = marks.filter((mark) => !new RegExp(`${mark}(?!\\d)`).test(text));
+  const { rows, sums } = requestsOf(path);
+  const logged = rows.filter(({ provenance }) => provenance === "logged" || provenance === "sent");
+  const bodies = logged.map(({ request }) => essence(afterimage("render", "--request", String(request), path).out.toString()));
+  const different = without(bodies, received.map(({ body }) => essence(body.toString()))).length;
+  const sum = (name) => said.reduce((total, { usage }) => total + usage[name], 0);
+  const isEqual = sums && sums.input === sum("input") && sums.output === sum("output") && (sums.cacheRead ?? 0) === sum("cached");
+  return {
+    transcript: (marks.length - lost.length) / marks.length,
+    requests: logged.length === 0 ? "–" : (logged.length - different) / said.length,
+    usage: isEqual ? 1 : 0,
+    why: [lost.length > 0 && `not in the transcript: ${lost.join(" ")}`, !isEqual && `usage ${sums?.input}, ${sums?.cacheRead}, ${sums?.output} in place of ${sum("input")}, ${sum("cached")}, ${sum("output")}`].filter(Boolean).join("; "),
+  };
+}
+
+const wanted = Object.fromEntries(asked.map((word) => word.split("@")));
+const chosen = Object.entries(clients).filter(([name]) => asked.length === 0 || name in wanted);
+if (!process.env.CLIENTS_ALONE) {
+  installNode();
+  const versions = Object.fromEntries(chosen.map(([name, client]) => [name, install(name, client, wanted[name])]));
+  const env = { ...process.env, CLIENTS: root, CLIENTS_ALONE: JSON.stringify(versions) };
+  const again = [process.execPath, ...process.argv.slice(1)];
+  // Daemons that agents leave behind end with the namespace of their processes.
+  const alone = ["-rnpf", "--mount-proc", "--kill-child", "sh", "-c"];
+  const canBeAlone = spawnSync("unshare", [...alone, "ip link set lo up"], { stdio: "ignore" }).status === 0;
+  if (!canBeAlone) console.log("the system gives no network of its own: what passes by the proxy is not seen");
+  const command = canBeAlone ? ["unshare", ...alone, 'ip link set lo up && exec "$0" "$@"', ...again] : again;
+  process.exit(spawnSync(command[0], command.slice(1), { env, stdio: "inherit" }).status ?? 1);
+}
+
+const columns = ["led", "recorded", "same", "hosts", "ends", "transcript", "requests", "usage"];
+const versions = JSON.parse(process.env.CLIENTS_ALONE);
+const baseline = existsSync(baselinePath) ? JSON.parse(readFileSync(baselinePath, "utf8")) : {};
+const base = await listen(provider.server);
+await listen(trap);
+const worse = [];
+const shown = (value) => (value === 1 ? "yes" : value === 0 ? "no" : typeof value === "number" ? `${Math.round(100 * value)} %` : value ?? "");
+console.log(["client".padEnd(10), "version".padEnd(9), "way".padEnd(18), ...columns.map((name) => name.padEnd(10)), "notes"].join("  "));
+for (const [name, client] of chosen) {
+  if (!versions[name]) {
+    console.log(`${name.padEnd(10)}  skipped: it could not be installed`);
+    continue;
+  }
+  for (const [way, of] of Object.entries(client.ways)) {
+    const isMain = of === Object.values(client.ways)[0];
+    if (!isMain && options.includes("--main")) continue;
+    const scratch = mkdtempSync(join(tmpdir(), "clients-"));
+    const direct = await runOnce(scratch, base, client, of, false, isMain);
+    const recorded = await runOnce(scratch, base, client, of, true, isMain);
+    const found = compare(direct, recorded);
+    // What an agent asks beside its model comes at some time, or not before its end.
+    for (let tries = 0; tries < 3 && found.hosts === 0; tries += 1) {
+      rmSync(join(scratch, "direct"), { recursive: true, force: true });
+      const more = await runOnce(scratch, base, client, of, false, isMain);
+      more.hosts.forEach((host) => direct.hosts.add(host));
+      found.hosts = found.others.every((host) => direct.hosts.has(host)) ? 1 : 0;
+    }
+    if (isMain) {
+      const path = glob(recorded.home, client.transcript)[0];
+      Object.assign(found, path ? compareTranscript(path, recorded.received) : { transcript: 0, requests: "–", usage: 0, why: `there is no ${client.transcript}` });
+    }
+    const known = baseline[name]?.[way] ?? {};
+    for (const column of columns) {
+      const [was, is] = [known[column], found[column]];
+      if (was !== undefined && is !== was && !(is > was) && !(is === 1)) worse.push(`${name}, ${way}: ${column} was ${shown(was)}, and is ${shown(is)}`);
+    }
+    const kept = Object.fromEntries(columns.filter((column) => found[column] !== undefined).map((column) => [column, found[column]]));
+    baseline[name] = { ...baseline[name], [way]: kept };
+    const counts = `${direct.received.length}/${recorded.received.length} requests`;
+    console.log([name.padEnd(10), versions[name].padEnd(9), way.padEnd(18), ...columns.map((column) => shown(found[column]).padEnd(10)), [counts, found.hosts === 0 && `goes to ${found.others}`, found.why].filter(Boolean).join("; ")].join("  "));
+    if (options.includes("--verbose")) console.log(direct.said, recorded.said);
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+provider.server.close(), provider.server.closeAllConnections(), trap.close(), trap.closeAllConnections();
+if (options.includes("--bless")) writeFileSync(baselinePath, `${JSON.stringify(baseline, null, 1)}\n`);
+else worse.forEach((text) => console.log(`worse: ${text}`));
+process.exit(worse.length > 0 && !options.includes("--bless") ? 1 : 0);
