@@ -269,7 +269,7 @@ function compareTranscript(path, received) {
   const isEqual = sums && sums.input === sum("input") && sums.output === sum("output") && (sums.cacheRead ?? 0) === sum("cached");
   return {
     transcript: (marks.length - lost.length) / marks.length,
-    requests: logged.length === 0 ? "–" : (logged.length - different) / said.length,
+    requests: logged.length === 0 ? "–" : (logged.length - different) / Math.max(logged.length, said.length),
     usage: isEqual ? 1 : 0,
     why: [lost.length > 0 && `not in the transcript: ${lost.join(" ")}`, !isEqual && `usage ${sums?.input}, ${sums?.cacheRead}, ${sums?.output} in place of ${sum("input")}, ${sum("cached")}, ${sum("output")}`].filter(Boolean).join("; "),
   };
@@ -324,7 +324,7 @@ for (const [name, client] of chosen) {
     const known = baseline[name]?.[way] ?? {};
     for (const column of columns) {
       const [was, is] = [known[column], found[column]];
-      if (was !== undefined && is !== was && !(is > was) && !(is === 1)) worse.push(`${name}, ${way}: ${column} was ${shown(was)}, and is ${shown(is)}`);
+      if (was !== undefined && was !== "–" && is !== was && !(is > was) && !(is === 1)) worse.push(`${name}, ${way}: ${column} was ${shown(was)}, and is ${shown(is)}`);
     }
     const kept = Object.fromEntries(columns.filter((column) => found[column] !== undefined).map((column) => [column, found[column]]));
     baseline[name] = { ...baseline[name], [way]: kept };
