@@ -2,7 +2,8 @@
 //! Claude Code.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
     path::{Component, Path, PathBuf},
     time::SystemTime,
 };
@@ -10,7 +11,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Decoder, TranscriptFormat, body::Payload, interaction::Interaction, sink::Sink,
+    Decoder, TranscriptFormat, body::Payload, interaction::Interaction, shards::Shards, sink::Sink,
     wire::WireReader,
 };
 use crate::{
@@ -23,8 +24,10 @@ const WIRE: &str = "wire.rec";
 /// The files that make a folder a trace bundle.
 const MANIFEST: &str = "manifest.json";
 const EVENTS: &str = "trace.jsonl";
+/// The folder of their payloads.
+const PAYLOADS: &str = "payloads";
 /// The versions of trace bundles that are known.
-const SCHEMAS: [u64; 2] = [1, 2];
+const SCHEMAS: [u64; 3] = [1, 2, 3];
 /// The ends of the names of the files of raw bodies.
 const REQUEST: &str = ".request.json";
 const RESPONSE: &str = ".response.json";
@@ -110,15 +113,26 @@ pub fn is_recording_folder(names: &[&str]) -> bool {
         || ends(REQUEST) && (ends(RESPONSE) || has(INDEX) || stems.any(is_uuid))
 }
 
+/// How long a file is, if it is one.
+fn length(path: &Path) -> io::Result<u64> {
+    let metadata = fs::metadata(path)?;
+    // A pipe would be waited for.
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok(metadata.len())
+}
+
+/// Opens a file as it is unpacked.
+fn opened(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+    length(path)?;
+    super::decoded(BufReader::new(File::open(path)?))
+}
+
 /// The text of a file, if it is no longer than a document may be.
 fn text(path: &Path) -> Result<String> {
     let read = || -> io::Result<Vec<u8>> {
-        let metadata = fs::metadata(path)?;
-        // A pipe would be waited for.
-        if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-        }
-        if metadata.len() > MAX_BYTES as u64 {
+        if length(path)? > MAX_BYTES as u64 {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 256 MiB"));
         }
         fs::read(path)
@@ -133,9 +147,28 @@ struct Inference {
     line: u64,
     started: Option<u64>,
     ended: Option<u64>,
-    request: Option<String>,
-    response: Option<String>,
+    request: Option<PayloadPlace>,
+    response: Option<PayloadPlace>,
     failure: Option<String>,
+}
+
+/// Where a payload of a bundle stands.
+enum PayloadPlace {
+    /// In a file of its own.
+    File(String),
+    /// In a shard, under an id.
+    Shard(u64, String),
+}
+
+impl PayloadPlace {
+    /// What a reference to a payload says.
+    fn of(reference: &Value) -> Option<Self> {
+        if let Some(path) = reference.str_at("path") {
+            return Some(Self::File(path.to_owned()));
+        }
+        let id = reference.str_at("raw_payload_id")?;
+        Some(Self::Shard(reference.get("shard")?.as_u64()?, id.to_owned()))
+    }
 }
 
 /// Refuses a manifest, or an event, of a version that is not known.
@@ -143,7 +176,7 @@ fn check_schema(of: &Value, file: &Path) -> Result<()> {
     match of.get("schema_version") {
         Some(version) if !SCHEMAS.iter().any(|known| version.as_u64() == Some(*known)) => {
             let message =
-                format!("expected a trace bundle of schema_version 1 or 2, found {version}");
+                format!("expected a trace bundle of schema_version 1, 2 or 3, found {version}");
             Err(Error::new(ErrorKind::Version, message).in_file(file))
         }
         _ => Ok(()),
@@ -175,16 +208,16 @@ fn bundle(folder: &Path) -> Result<FolderReader> {
         let Some(id) = payload.str_at("inference_call_id") else { continue };
         let inference = inferences.entry(id.to_owned()).or_default();
         let time = event.get("wall_time_unix_ms").and_then(Value::as_u64);
-        let path = |key: &str| payload.get(key)?.str_at("path").map(str::to_owned);
+        let place = |key: &str| payload.get(key).and_then(PayloadPlace::of);
         match payload.str_at("type") {
             Some("inference_started") => {
                 (inference.line, inference.started) = (line, time);
-                inference.request = path("request_payload");
+                inference.request = place("request_payload");
             }
             Some(kind) => {
                 inference.ended = time;
                 inference.response =
-                    path("response_payload").or_else(|| path("partial_response_payload"));
+                    place("response_payload").or_else(|| place("partial_response_payload"));
                 if kind != "inference_completed" {
                     let outcome = kind.strip_prefix("inference_").unwrap_or(kind);
                     let error = payload.str_at("error").or_else(|| payload.str_at("reason"));
@@ -196,8 +229,13 @@ fn bundle(folder: &Path) -> Result<FolderReader> {
             None => {}
         }
     }
+    let mut shards = Shards::of(folder.join(PAYLOADS), opened);
     for inference in inferences.into_values() {
-        reader.inference(folder, inference);
+        let mut text = |place: PayloadPlace| match place {
+            PayloadPlace::File(path) => inner(folder, &path).and_then(|path| text(&path)),
+            PayloadPlace::Shard(number, id) => shards.payload(number, &id),
+        };
+        reader.inference(inference, &mut text);
     }
     Ok(reader)
 }
@@ -207,17 +245,20 @@ impl FolderReader {
         self.notes.push((line, text.into()));
     }
 
-    fn inference(&mut self, folder: &Path, inference: Inference) {
+    fn inference(
+        &mut self,
+        inference: Inference,
+        payload: &mut impl FnMut(PayloadPlace) -> Result<String>,
+    ) {
         let Inference { line, started, ended, request, response, failure } = inference;
-        let request = match request.map(|path| inner(folder, &path).and_then(|path| text(&path))) {
+        let request = match request.map(&mut *payload) {
             Some(Ok(text)) => text,
             Some(Err(error)) => {
                 return self.note(line, format!("a request whose payload is missing: {error}"));
             }
             None => return self.note(line, "an inference whose start was not recorded"),
         };
-        let response = match response.map(|path| inner(folder, &path).and_then(|path| text(&path)))
-        {
+        let response = match response.map(payload) {
             Some(Ok(text)) => of_bundle(&text),
             Some(Err(error)) => {
                 self.note(line, format!("a response whose payload is missing: {error}"));

@@ -87,6 +87,7 @@ mod responses;
 #[cfg(test)]
 mod sample;
 mod sdk_parts;
+mod shards;
 mod sink;
 #[cfg(test)]
 mod speaker_tests;

@@ -29,12 +29,17 @@ const ROWS: &[Row] = &[
     },
     Row {
         format: "openai-chat",
+        sample: r#"[{"role":"user","content":[{"type":"text","text":"a"},{"type":"file","mediaType":"image/png","data":"AAAA"},{"type":"image","image":"https://a.b/c"}]},{"role":"assistant","content":[{"type":"reasoning","text":"r","providerOptions":{"p":{"signature":"S"}}},{"type":"text","text":"x"},{"type":"tool-call","toolCallId":"c","toolName":"f","input":{"p":"v"}},{"type":"tool-approval-request","approvalId":"i","toolCallId":"c"}]},{"role":"tool","content":[{"type":"tool-approval-response","approvalId":"i","approved":true},{"type":"tool-result","toolCallId":"c","toolName":"f","output":{"type":"content","value":[{"type":"text","text":"T"}]}}]}]"#,
+        messages: &["/*"],
+    },
+    Row {
+        format: "openai-chat",
         sample: r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"a"}]},{"id":"2","role":"assistant","parts":[{"type":"step-start"},{"type":"reasoning","text":"r"},{"type":"tool-tide","toolCallId":"c","state":"output-available","input":{"day":"d"},"output":{"type":"content","value":[{"type":"text","text":"T"}]}},{"type":"file","mediaType":"image/png","url":"https://a.b/c"},{"type":"text","text":"x","state":"done"}]}]"#,
         messages: &["/*"],
     },
     Row {
         format: "openai-chat",
-        sample: r#"{"role":"user","created":1,"content":[{"type":"text","text":"a"}]}
+        sample: r#"{"role":"user","created":1,"content":[{"type":"text","text":"a"}],"metadata":{"userVisible":true}}
 {"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"f","arguments":{"command":"tide"}}}}]}
 {"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"T"}],"isError":false}}}]}
 {"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"},{"type":"text","text":"x"}]}"#,

@@ -487,7 +487,7 @@ fn a_trace_bundle_of_another_version_is_refused_by_name() {
         let error = Transcript::open_folder(folder.path()).map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), afterimage::ErrorKind::Version);
         let message = error.to_string();
-        assert!(message.contains("schema_version 1 or 2, found \"9\""), "{message}");
+        assert!(message.contains("schema_version 1, 2 or 3, found \"9\""), "{message}");
         assert!(message.contains(file), "{message}");
         fs::write(&path, known).unwrap();
     }
@@ -535,6 +535,70 @@ fn a_damaged_bundle_is_decided_wherever_it_is_cut() {
     let mut transcript = Transcript::open_folder(folder.path()).unwrap().unwrap();
     assert_eq!(transcript.by_ref().count(), 0);
     assert!(transcript.report().notes[0].text.contains("inside of the folder"));
+}
+
+/// The bundle with its payloads in a shard; the shard as it is unpacked.
+fn sharded(folder: &Path) -> Vec<u8> {
+    bundle(folder);
+    for file in ["trace.jsonl", "manifest.json"] {
+        let mut text = fs::read_to_string(folder.join(file)).unwrap();
+        for number in 1..4 {
+            let own = format!("\"path\":\"payloads/{number}.json\"");
+            let shard = format!("\"raw_payload_id\":\"raw_payload:{number}\",\"shard\":1");
+            text = text.replace(&own, &shard);
+        }
+        let text =
+            text.replace("version\": 2", "version\": 3").replace("version\":2", "version\":3");
+        fs::write(folder.join(file), text).unwrap();
+    }
+    let mut shard = Vec::new();
+    for number in 1..4 {
+        let body = fs::read(folder.join(format!("payloads/{number}.json"))).unwrap();
+        let id = format!("raw_payload:{number}");
+        shard.extend(u16::try_from(id.len()).unwrap().to_le_bytes());
+        shard.extend((body.len() as u64).to_le_bytes());
+        shard.extend(id.bytes().chain(body));
+    }
+    shard
+}
+
+#[cfg(feature = "record")]
+#[test]
+fn payloads_of_a_bundle_are_found_in_its_shards() {
+    let (plain, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    bundle(plain.path());
+    let shard = sharded(folder.path());
+    for number in 1..4 {
+        fs::remove_file(folder.path().join(format!("payloads/{number}.json"))).unwrap();
+    }
+    let packed = zstd::stream::encode_all(&shard[..], 1).unwrap();
+    fs::write(folder.path().join("payloads/000001.zst"), packed).unwrap();
+    let [read, expected] = [folder.path(), plain.path()].map(|folder| open_folder(folder).unwrap());
+    assert_eq!(read.exchanges(), expected.exchanges());
+    assert_eq!(read.request(2).unwrap().body(), expected.request(2).unwrap().body());
+}
+
+#[test]
+fn a_cut_shard_is_read_up_to_where_it_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let shard = sharded(folder.path());
+    let path = folder.path().join("payloads/000001.zst");
+    let mut seen = Vec::new();
+    for end in 0..=shard.len() {
+        fs::write(&path, &shard[..end]).unwrap();
+        seen.push(open_folder(folder.path()).unwrap().exchanges().len());
+    }
+    assert!(seen.is_sorted() && seen.first() == Some(&0) && seen.last() == Some(&2), "{seen:?}");
+    // A length that nothing holds.
+    let mut huge = shard;
+    huge[2..10].copy_from_slice(&u64::MAX.to_le_bytes());
+    fs::write(&path, huge).unwrap();
+    let mut transcript = Transcript::open_folder(folder.path()).unwrap().unwrap();
+    assert_eq!(transcript.by_ref().count(), 0);
+    let note = &transcript.report().notes[0].text;
+    assert!(note.contains("more than 256 MiB") && note.contains("000001.zst"), "{note}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open_folder(folder.path()).unwrap().exchanges().len(), 0);
 }
 
 #[test]
