@@ -88,6 +88,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
                 sessions: source.sessions(),
                 tool_calls: ledger.tally.tool_calls,
                 tool_results: ledger.tally.tool_results,
+                failed_results: ledger.failed_results,
                 counts: counts.answer(),
                 requests: RequestsHeld { count, tokens },
                 context: ContextHeld::of(last, contexts.sums.last_tokens()),
@@ -173,6 +174,8 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
         let ViewedFrame { session, frame, snapshot, .. } = seen;
         ledger.frames += 1;
         ledger.tally.add(&frame);
+        ledger.failed_results +=
+            frame.added().filter(|facet| facet.outcome().is_failure()).count() as u64;
         media.add(&session, &frame);
         ledger.unknown_records += unknown_records(&frame);
         for chunk in snapshot.chunks() {

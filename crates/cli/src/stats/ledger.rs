@@ -105,6 +105,8 @@ type FacetKey = (Arc<str>, FacetId);
 pub(super) struct Ledger {
     pub(super) frames: u64,
     pub(super) tally: Tally,
+    /// Results whose source states that the call failed.
+    pub(super) failed_results: u64,
     /// Records that were not understood, as the facets that keep them say. Frames that were
     /// written of a transcript keep them too.
     pub(super) unknown_records: u64,
@@ -125,6 +127,7 @@ impl Ledger {
         Self {
             frames: 0,
             tally: Tally::default(),
+            failed_results: 0,
             unknown_records: 0,
             all: Sums::default(),
             estimated_tokens: 0,

@@ -40,12 +40,16 @@ pub(super) fn print(
     let (report, tally) = (source.report(), ledger.tally);
     let bold = out.paint.style(style::HEADING);
     view::file(out, &source.name(), source.format().name())?;
+    let failed = match ledger.failed_results {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
     let held = [
         counted(source.sessions(), "session"),
         counted(ledger.frames, "frame"),
         counted(tally.messages, "message"),
         counted(tally.tool_calls, "tool call"),
-        counted(tally.tool_results, "tool result"),
+        counted(tally.tool_results, "tool result") + &failed,
     ];
     writeln!(out, "{}\n", held.join(" · "))?;
     writeln!(out, "  {bold}THE WHOLE HISTORY{bold:#}")?;

@@ -29,6 +29,8 @@ answer! {
         tool_calls: u64,
         /// results of tool calls that frames add
         tool_results: u64,
+        /// those of them whose source states that the call failed, or that it was cancelled or denied
+        failed_results: u64,
         ..counts: CountsAnswer<'l>,
         /// the requests of the file
         requests: RequestsHeld,
