@@ -350,6 +350,9 @@ impl Head {
             self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
         let first = values.next().map_or(Ok((Value::Null, 0)), |line| json::read_mended(line));
         let is_single = self.whole && values.next().is_none();
+        if let (Err(_), None, Some(found)) = (&first, forced, self.unread()) {
+            return Err(Self::unknown(found));
+        }
         #[cfg(feature = "record")]
         if first.is_err() && self.is_cassette() {
             let bytes = self.rest(lines)?;
@@ -357,7 +360,7 @@ impl Head {
             let document = super::yaml::read(&text)?;
             return match forced.or_else(|| TranscriptFormat::of_document(&document)) {
                 Some(format) => Ok((format, Some((document, 0)))),
-                None => Err(Self::unknown(describe(&document))),
+                None => Err(Self::unknown_document(&document)),
             };
         }
         if !is_single {
@@ -383,8 +386,14 @@ impl Head {
         let found = forced.or_else(|| TranscriptFormat::of_document(&document));
         match found.or_else(|| TranscriptFormat::of_line(&document)) {
             Some(format) => Ok((format, Some((document, mended)))),
-            None => Err(Self::unknown(describe(&document))),
+            None => Err(Self::unknown_document(&document)),
         }
+    }
+
+    /// What the input is, if it is of a tool that is not read.
+    fn unread(&self) -> Option<&'static str> {
+        let head: Vec<u8> = self.lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
+        super::unread::of_bytes(&head)
     }
 
     /// Whether it is a cassette in YAML.
@@ -413,6 +422,13 @@ impl Head {
             }
         }
         Ok(bytes)
+    }
+
+    fn unknown_document(document: &Value) -> Error {
+        match super::unread::of_document(document) {
+            Some(found) => Self::unknown(found),
+            None => Self::unknown(describe(document)),
+        }
     }
 
     fn unknown(found: impl std::fmt::Display) -> Error {

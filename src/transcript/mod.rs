@@ -104,6 +104,7 @@ mod testing;
 mod threads;
 mod times;
 mod toolbench;
+mod unread;
 mod wire;
 #[cfg(feature = "record")]
 mod yaml;
