@@ -21,7 +21,9 @@ impl ClineReader {
 
 impl super::Decoder for ClineReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let Some((document, messages)) = take::document(value, line, sink) else { return };
+        let Some((document, messages)) = take::document(value, "messages", line, sink) else {
+            return;
+        };
         let text = |key: &str| document.str_at(key);
         sink.session(text("sessionId").unwrap_or("1"));
         if let Some(system) = text("system_prompt") {

@@ -1,9 +1,9 @@
 use std::fmt;
 
 use super::{
-    Api, Decoder, anthropic, chat, claude_code, claude_web, cline, codex, copilot, frames, gemini,
-    har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code, responses,
-    swe_agent, tau_bench, toolbench, wire,
+    Api, Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot,
+    frames, gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code,
+    responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -170,6 +170,10 @@ formats! {
     ToolBench "toolbench" by "an object with a list `answer_generation.train_messages`":
         toolbench::ToolBenchReader::is_document, never, toolbench::ToolBenchReader,
         GROWING;
+    /// Sessions of Continue.
+    Continue "continue" by "an object with `sessionId` and a list `history` of objects with `message`":
+        continue_dev::ContinueReader::is_document, never, continue_dev::ContinueReader,
+        TRANSCRIPT;
     /// Trajectories of SWE-agent.
     SweAgent "swe-agent" by "an object with a list `history` of messages":
         swe_agent::SweAgentReader::is_document, never, swe_agent::SweAgentReader,

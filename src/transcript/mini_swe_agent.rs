@@ -19,7 +19,9 @@ impl MiniSweAgentReader {
 
 impl super::Decoder for MiniSweAgentReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let Some((_, messages)) = take::document(value, line, sink) else { return };
+        let Some((_, messages)) = take::document(value, "messages", line, sink) else {
+            return;
+        };
         for value in messages {
             match value {
                 Value::Object(object)

@@ -37,6 +37,7 @@ mod codex_answer;
 mod codex_fork;
 mod codex_turns;
 mod context_edit;
+mod continue_dev;
 mod copilot;
 mod copilot_usage;
 mod draft;

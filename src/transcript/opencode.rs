@@ -31,7 +31,9 @@ impl OpenCodeReader {
 
 impl super::Decoder for OpenCodeReader {
     fn record(&mut self, value: Value, line: u64, sink: &mut Sink) {
-        let Some((document, messages)) = take::document(value, line, sink) else { return };
+        let Some((document, messages)) = take::document(value, "messages", line, sink) else {
+            return;
+        };
         let id = document.get("info").and_then(|info| info.str_at("id"));
         sink.session(id.unwrap_or("1"));
         for message in messages {

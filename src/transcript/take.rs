@@ -11,14 +11,20 @@ pub(super) fn list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     Some(list)
 }
 
-/// The messages of a document, which is what it holds besides; its other members are metadata.
-pub(super) fn document(value: Value, line: u64, sink: &mut Sink) -> Option<(Object, Vec<Value>)> {
+/// A document without its messages, which stand in the member `key`, and these. Its other members
+/// are metadata.
+pub(super) fn document(
+    value: Value,
+    key: &str,
+    line: u64,
+    sink: &mut Sink,
+) -> Option<(Object, Vec<Value>)> {
     let Value::Object(mut document) = value else {
         sink.unknown(line, format!("{} holds no messages", value.kind()), value);
         return None;
     };
-    let Some(messages) = list(&mut document, "messages") else {
-        sink.unknown(line, "no list `messages`", document.into());
+    let Some(messages) = list(&mut document, key) else {
+        sink.unknown(line, format!("no list `{key}`"), document.into());
         return None;
     };
     document.keys().for_each(|key| sink.skip(key));

@@ -172,6 +172,11 @@ const ROWS: &[Row] = &[
         messages: &["/messages/*"],
     },
     Row {
+        format: "continue",
+        sample: r#"{"sessionId":"s","history":[{"message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"imageUrl","imageUrl":{"url":"https://a.b/c"}}]},"contextItems":[{"content":"f","name":"n","id":{"itemId":"i"}}],"editorState":"a"},{"message":{"role":"thinking","content":"h","signature":"S"},"contextItems":[]},{"message":{"role":"assistant","content":"x","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}],"usage":{"prompt_tokens":3,"model":"m"}},"contextItems":[],"reasoning":{"text":"r","active":false},"toolCallStates":[{"toolCallId":"c","toolCall":{"id":"c","function":{"name":"f"}},"status":"done","parsedArgs":{"a":1},"output":[{"content":"T","name":"R"},{"content":"U"}]},{"toolCallId":"d","status":"calling"}]},{"message":{"role":"tool","toolCallId":"d","content":"V"},"contextItems":[]},{"message":{"role":"assistant","content":"y"},"contextItems":[],"conversationSummary":"so far"}]}"#,
+        messages: &["/history/*"],
+    },
+    Row {
         format: "claude-web",
         sample: r#"{"loglines":[{"type":"user","message":{"role":"user","content":"a"}},{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"c","name":"f","input":{"p":"v"}}]}},{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}}]}"#,
         messages: &["/loglines/*/message"],

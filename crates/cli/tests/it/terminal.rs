@@ -369,6 +369,11 @@ fn transcripts() -> Vec<(&'static str, String)> {
             json!({ "type": name("odd."), "data": {} }),
         ])),
         ("cline", json!({ "sessionId": name("s"), "system_prompt": HOSTILE, "messages": [said, { "role": "assistant", "content": [tool_use, odd], "modelInfo": { "id": name("m") }, "metrics": { "inputTokens": 7 } }, tool_result] }).to_string()),
+        ("continue", json!({ "sessionId": name("s"), "title": HOSTILE, "workspaceDirectory": HOSTILE, "history": [
+            { "message": { "role": "user", "content": HOSTILE }, "contextItems": [{ "content": HOSTILE, "name": name("n") }] },
+            { "message": { "role": "assistant", "content": [odd], "toolCalls": [{ "id": name("c"), "function": { "name": name("f"), "arguments": HOSTILE } }], "usage": { "model": name("m"), "prompt_tokens": 7 } },
+              "toolCallStates": [{ "toolCallId": name("c"), "status": name("s"), "output": [{ "content": HOSTILE }] }] }
+        ] }).to_string()),
         ("opencode", json!({ "info": { "id": name("s"), "title": HOSTILE }, "messages": [
             { "info": { "role": "user" }, "parts": [{ "type": "text", "text": HOSTILE }] },
             { "info": { "role": "assistant", "modelID": name("m") }, "parts": [{ "type": "tool", "tool": name("f"), "callID": name("c"), "state": { "status": "completed", "input": { name("key"): HOSTILE }, "output": HOSTILE } }, odd] }

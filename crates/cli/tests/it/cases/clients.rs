@@ -486,16 +486,16 @@ fn sessions_of_cline_have_results_usage_model_and_times() {
 }
 
 #[test]
-fn exports_of_opencode_are_read_and_what_is_not_known_is_refused() {
+fn documents_of_opencode_and_continue_are_read_and_what_is_not_known_is_refused() {
     if let Some(path) = only("client-opencode-1.18.33", ".json") {
         let found = stats(&path);
         assert_eq!((&found["messages"], &found["toolResults"]), (&8.into(), &4.into()));
         assert_eq!(usage(&path), (9_700, 157, 6));
     }
-    // A session of Continue is refused, and not read as something else.
     if let Some(path) = only("client-continue-1.5.47", ".json") {
-        let refused = run(&["stats", &path]);
-        assert!(refused.code != Some(0) && refused.err.contains("known format"), "{}", refused.err);
+        let found = stats(&path);
+        assert_eq!((&found["messages"], &found["toolResults"]), (&8.into(), &4.into()));
+        assert_eq!(usage(&path), (8_900, 149, 6));
     }
     // A document without messages in it is no trajectory.
     let folder = tempfile::tempdir().unwrap();
@@ -652,13 +652,34 @@ fn a_form_that_is_not_read_is_refused_by_what_it_holds() {
             r#"{"history":[{"contextItems":[]}]}"#,
             r#"an object with the keys "history""#,
         ),
-        ("said.json", r#"[{"ts":1,"type":"say","text":"Hi"}]"#, "an array with an object alone"),
+        ("other.json", r#"[{"ts":1,"novel":"Hi"}]"#, "an array with an object alone"),
+        ("said.json", r#"[{"ts":1,"type":"say","text":"Hi"}]"#, "what Cline shows to people"),
         (
             "typed.json",
             r#"[{"type":"human","data":{"content":"Hi"}}]"#,
-            "an array with an object alone",
+            "messages of LangChain, which are not read yet",
         ),
-        ("parts.json", r#"[{"kind":"request","parts":[]}]"#, "an array with an object alone"),
+        (
+            "dumped.json",
+            r#"[{"lc":1,"type":"constructor","id":["langchain"],"kwargs":{"content":"Hi"}}]"#,
+            "messages of LangChain, which are not read yet",
+        ),
+        (
+            "parts.json",
+            r#"[{"kind":"request","parts":[]}]"#,
+            "messages of pydantic-ai, which are not read yet",
+        ),
+        (
+            "chat.md",
+            "\n# aider chat started at 2026-05-01 10:00:00\n\n#### When?\n",
+            "a chat history of aider",
+        ),
+        (
+            "logs.db",
+            "SQLite format 3\0\u{1}CREATE TABLE [conversations] (\nCREATE TABLE [responses] (",
+            "the logs of llm, which are not read yet",
+        ),
+        ("other.db", "SQLite format 3\0\n", "a database of SQLite"),
     ];
     for (name, text, found) in forms {
         let path = file(folder.path(), name, &[text.to_owned()]);
