@@ -2,8 +2,8 @@ use std::fmt;
 
 use super::{
     Api, Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot,
-    frames, gemini, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi, qwen_code,
-    responses, swe_agent, tau_bench, toolbench, wire,
+    frames, gemini, goose, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi,
+    qwen_code, responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -228,6 +228,10 @@ formats! {
             record_ids: &["/uuid"],
             ..TRANSCRIPT
         };
+    /// Sessions of goose.
+    Goose "goose" by "lines of messages with a number `created` and a list `content`, or an object with `working_dir` and such a list `conversation`":
+        goose::GooseReader::is_document, goose::GooseReader::is_line, goose::GooseReader::default(),
+        TRANSCRIPT;
     /// Items of the Responses API.
     Responses "openai-responses" by "a list of items, or an object with items in `input` or `output`":
         responses::ResponsesReader::is_document, responses::ResponsesReader::is_line, responses::ResponsesReader::default(),

@@ -51,6 +51,7 @@ mod frames;
 mod gemini;
 mod gemini_message;
 mod generate_content;
+mod goose;
 mod har;
 mod import_report;
 mod input;

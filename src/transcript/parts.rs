@@ -100,12 +100,14 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
 }
 
 /// The types of parts that are kept whole on purpose: encrypted, binary, or a provider's own.
-const KEPT_WHOLE: [&str; 31] = [
+const KEPT_WHOLE: [&str; 35] = [
+    "actionRequired",
     "audio",
     "compaction",
     "compaction_summary",
     "container_upload",
     "context_compaction",
+    "conversationCompacted",
     "document",
     "encrypted_content",
     "file",
@@ -127,8 +129,10 @@ const KEPT_WHOLE: [&str; 31] = [
     "source-document",
     "source-url",
     "step-start",
+    "systemNotification",
     "text",
     "thinking",
+    "toolConfirmationRequest",
     "tool_addition",
     "tool_reference",
     "video_url",

@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn messages_of_goose_have_their_calls_and_results() {
         let report = check(
-            "openai-chat",
+            "goose",
             r#"
 {"role":"user","created":1,"content":[{"type":"text","text":"a"}]}
 {"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"f","arguments":{"x":1}}}}]}

@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
         messages: &["/*"],
     },
     Row {
-        format: "openai-chat",
+        format: "goose",
         sample: r#"{"role":"user","created":1,"content":[{"type":"text","text":"a"}],"metadata":{"userVisible":true}}
 {"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"f","arguments":{"command":"tide"}}}}]}
 {"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"T"}],"isError":false}}}]}

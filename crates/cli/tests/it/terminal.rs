@@ -374,6 +374,12 @@ fn transcripts() -> Vec<(&'static str, String)> {
             { "message": { "role": "assistant", "content": [odd], "toolCalls": [{ "id": name("c"), "function": { "name": name("f"), "arguments": HOSTILE } }], "usage": { "model": name("m"), "prompt_tokens": 7 } },
               "toolCallStates": [{ "toolCallId": name("c"), "status": name("s"), "output": [{ "content": HOSTILE }] }] }
         ] }).to_string()),
+        ("goose", lines(&[
+            json!({ "working_dir": HOSTILE, "description": HOSTILE, "message_count": 2 }),
+            json!({ "id": name("m"), "role": "user", "created": 5, "content": [{ "type": "text", "text": HOSTILE }, odd] }),
+            json!({ "role": "assistant", "created": 6, "content": [{ "type": "toolRequest", "id": name("c"), "toolCall": { "status": "success", "value": { "name": name("f"), "arguments": { name("key"): HOSTILE } } } }] }),
+            json!({ "role": "user", "created": 7, "content": [{ "type": "toolResponse", "id": name("c"), "toolResult": { "status": "success", "value": { "content": [{ "type": "text", "text": HOSTILE }] } } }] }),
+        ])),
         ("opencode", json!({ "info": { "id": name("s"), "title": HOSTILE }, "messages": [
             { "info": { "role": "user" }, "parts": [{ "type": "text", "text": HOSTILE }] },
             { "info": { "role": "assistant", "modelID": name("m") }, "parts": [{ "type": "tool", "tool": name("f"), "callID": name("c"), "state": { "status": "completed", "input": { name("key"): HOSTILE }, "output": HOSTILE } }, odd] }
