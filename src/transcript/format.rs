@@ -1,9 +1,9 @@
 use std::fmt;
 
 use super::{
-    Api, Decoder, anthropic, chat, claude_code, claude_web, cline, codex, continue_dev, copilot,
-    frames, gemini, goose, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp, pi,
-    qwen_code, responses, swe_agent, tau_bench, toolbench, wire,
+    Api, Decoder, anthropic, atif, chat, claude_code, claude_web, cline, codex, continue_dev,
+    copilot, frames, gemini, goose, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp,
+    pi, qwen_code, responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -174,6 +174,10 @@ formats! {
     Continue "continue" by "an object with `sessionId` and a list `history` of objects with `message`":
         continue_dev::ContinueReader::is_document, never, continue_dev::ContinueReader,
         TRANSCRIPT;
+    /// Trajectories of ATIF, the interchange format of Harbor.
+    Atif "atif" by "an object with a list `steps` and a `schema_version` that begins with `ATIF`":
+        atif::AtifReader::is_document, never, atif::AtifReader::default(),
+        Traits { may_hold_copies: true, ..GROWING };
     /// Trajectories of SWE-agent.
     SweAgent "swe-agent" by "an object with a list `history` of messages":
         swe_agent::SweAgentReader::is_document, never, swe_agent::SweAgentReader,

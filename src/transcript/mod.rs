@@ -19,6 +19,7 @@
 mod answer;
 mod anthropic;
 mod api;
+mod atif;
 mod attachments;
 mod blocks;
 mod body;

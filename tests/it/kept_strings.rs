@@ -177,6 +177,11 @@ const ROWS: &[Row] = &[
         messages: &["/history/*"],
     },
     Row {
+        format: "atif",
+        sample: r#"{"schema_version":"ATIF-v1.7","session_id":"s","agent":{"name":"n","model_name":"m"},"steps":[{"step_id":1,"source":"system","message":"s"},{"step_id":2,"timestamp":"t","source":"user","message":[{"type":"text","text":"a"},{"type":"image","source":{"media_type":"image/png","path":"p"}}]},{"step_id":3,"source":"agent","message":"x","reasoning_content":"h","tool_calls":[{"tool_call_id":"c","function_name":"f","arguments":{"p":"v"}}],"observation":{"results":[{"source_call_id":"c","content":[{"type":"text","text":"T"}],"subagent_trajectory_ref":[{"session_id":"u"}]}]},"metrics":{"prompt_tokens":3,"extra":{"e":"E"}}},{"step_id":4,"source":"agent","message":"y","observation":{"results":[{"content":"U"}]}}],"subagent_trajectories":[{"steps":[{"source":"agent","message":"z"}]}]}"#,
+        messages: &["/steps/*", "/subagent_trajectories/*/steps/*"],
+    },
+    Row {
         format: "claude-web",
         sample: r#"{"loglines":[{"type":"user","message":{"role":"user","content":"a"}},{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"c","name":"f","input":{"p":"v"}}]}},{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}}]}"#,
         messages: &["/loglines/*/message"],

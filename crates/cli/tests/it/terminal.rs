@@ -374,6 +374,11 @@ fn transcripts() -> Vec<(&'static str, String)> {
             { "message": { "role": "assistant", "content": [odd], "toolCalls": [{ "id": name("c"), "function": { "name": name("f"), "arguments": HOSTILE } }], "usage": { "model": name("m"), "prompt_tokens": 7 } },
               "toolCallStates": [{ "toolCallId": name("c"), "status": name("s"), "output": [{ "content": HOSTILE }] }] }
         ] }).to_string()),
+        ("atif", json!({ "schema_version": "ATIF-v1.7", "session_id": name("s"), "agent": { "name": name("a"), "model_name": name("m"), "tool_definitions": [{ "type": "function", "function": { "name": name("f") } }] }, "steps": [
+            { "step_id": 1, "source": "user", "message": HOSTILE },
+            { "step_id": 2, "source": "agent", "message": [odd], "reasoning_content": HOSTILE, "tool_calls": [{ "tool_call_id": name("c"), "function_name": name("f"), "arguments": { name("key"): HOSTILE } }],
+              "observation": { "results": [{ "source_call_id": name("c"), "content": HOSTILE }] }, "metrics": { "prompt_tokens": 7 } }
+        ] }).to_string()),
         ("goose", lines(&[
             json!({ "working_dir": HOSTILE, "description": HOSTILE, "message_count": 2 }),
             json!({ "id": name("m"), "role": "user", "created": 5, "content": [{ "type": "text", "text": HOSTILE }, odd] }),
