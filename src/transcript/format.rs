@@ -107,6 +107,8 @@ struct Traits {
     /// is one record. Those of Codex have none: the same words may be said twice within a tick of
     /// its clock, and a fork stamps all copies with one time.
     record_ids: &'static [&'static str],
+    /// Where a record, or the document, may say which folder the session worked in.
+    folder: &'static [&'static str],
 }
 
 const TRANSCRIPT: Traits = Traits {
@@ -116,6 +118,7 @@ const TRANSCRIPT: Traits = Traits {
     may_retract: true,
     may_hold_copies: false,
     record_ids: &[],
+    folder: &["/cwd"],
 };
 const REQUESTS: Traits = Traits { holds: Holds::Requests, ..TRANSCRIPT };
 /// A transcript that only grows.
@@ -157,7 +160,7 @@ formats! {
     /// Rollouts of Codex.
     Codex "codex" by "lines with a `type` and an object `payload`, or a first line with `id`, `timestamp` and no `type`":
         never, codex::CodexReader::is_line, codex::CodexReader::default(),
-        Traits { api: Api::Responses, ..TRANSCRIPT };
+        Traits { api: Api::Responses, folder: &["/payload/cwd"], ..TRANSCRIPT };
     /// Sessions of pi.
     Pi "pi" by "lines of type `session` with `cwd` and `id`, or of type `message` with an object `message`":
         never, pi::PiReader::is_line, pi::PiReader::default(),
@@ -173,7 +176,7 @@ formats! {
     /// Sessions of Continue.
     Continue "continue" by "an object with `sessionId` and a list `history` of objects with `message`":
         continue_dev::ContinueReader::is_document, never, continue_dev::ContinueReader,
-        TRANSCRIPT;
+        Traits { folder: &["/workspaceDirectory"], ..TRANSCRIPT };
     /// Trajectories of ATIF, the interchange format of Harbor.
     Atif "atif" by "an object with a list `steps` and a `schema_version` that begins with `ATIF`":
         atif::AtifReader::is_document, never, atif::AtifReader::default(),
@@ -185,7 +188,7 @@ formats! {
     /// Exports of OpenCode.
     OpenCode "opencode" by "an object with a list `messages` of objects with `info` and a list `parts`":
         opencode::OpenCodeReader::is_document, never, opencode::OpenCodeReader,
-        TRANSCRIPT;
+        Traits { folder: &["/info/directory"], ..TRANSCRIPT };
     /// Trajectories of mini-swe-agent.
     MiniSweAgent "mini-swe-agent" by "an object with a list `messages`, and with `trajectory_format` or `info`":
         mini_swe_agent::MiniSweAgentReader::is_document, never, mini_swe_agent::MiniSweAgentReader,
@@ -209,7 +212,7 @@ formats! {
     /// Events of the Copilot CLI.
     Copilot "copilot" by "lines with an object `data` and a dotted `type`, for example `session.start`":
         never, copilot::CopilotReader::is_line, copilot::CopilotReader::default(),
-        GROWING;
+        Traits { folder: &["/data/cwd", "/data/context/cwd"], ..GROWING };
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
         never, kimi::KimiReader::is_line, kimi::KimiReader::default(),
@@ -235,7 +238,7 @@ formats! {
     /// Sessions of goose.
     Goose "goose" by "lines of messages with a number `created` and a list `content`, or an object with `working_dir` and such a list `conversation`":
         goose::GooseReader::is_document, goose::GooseReader::is_line, goose::GooseReader::default(),
-        TRANSCRIPT;
+        Traits { folder: &["/working_dir"], ..TRANSCRIPT };
     /// Items of the Responses API.
     Responses "openai-responses" by "a list of items, or an object with items in `input` or `output`":
         responses::ResponsesReader::is_document, responses::ResponsesReader::is_line, responses::ResponsesReader::default(),
@@ -283,6 +286,13 @@ impl TranscriptFormat {
 
     pub(super) const fn record_ids(self) -> &'static [&'static str] {
         self.traits().record_ids
+    }
+
+    /// The folder that a session worked in, where one of its records, or its document, says it in the
+    /// way of some format.
+    pub fn stated_folder(record: &Value) -> Option<&str> {
+        let mut places = Self::ALL.iter().flat_map(|format| format.traits().folder);
+        places.find_map(|place| record.pointer(place)?.as_str())
     }
 
     /// The format with this name.

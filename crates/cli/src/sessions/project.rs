@@ -7,8 +7,8 @@ use std::{
 };
 
 use afterimage::{
-    json::{self, Value},
-    transcript::decoded,
+    json,
+    transcript::{TranscriptFormat, decoded},
 };
 
 /// How much of a file is looked at, and how many lines.
@@ -18,8 +18,6 @@ const LINES: usize = 64;
 const PROJECT_ROOT: &str = ".project_root";
 /// The file in which Kimi says that of a session, beside the folder of its agents.
 const STATE: &str = "state.json";
-/// The member in which Continue says it.
-const CONTINUE: &str = "workspaceDirectory";
 /// The end of the name of Cline's messages.
 const CLINE: &str = ".messages.json";
 
@@ -36,29 +34,24 @@ fn of_head(file: &Path) -> Option<String> {
         if input.read_until(b'\n', &mut line).ok()? == 0 {
             break;
         }
-        let record = json::read_mended(&line).ok().and_then(|(record, _)| of_record(&record));
-        if let Some(folder) = record.or_else(|| of_member(&line, CONTINUE)) {
+        if let Some(folder) = of_record(&line).or_else(|| of_member(&line)) {
             return Some(folder);
         }
     }
     None
 }
 
-/// Claude Code and pi say it in the record itself, Codex in `payload`, Copilot in `data` or in the
-/// `context` there.
-fn of_record(record: &Value) -> Option<String> {
-    let data = record.get("data");
-    let context = data.and_then(|data| data.get("context"));
-    let places = [Some(record), record.get("payload"), data, context];
-    places.into_iter().flatten().find_map(|place| place.str_at("cwd")).map(str::to_owned)
+/// What a record, or a document on one line, says.
+fn of_record(text: &[u8]) -> Option<String> {
+    let (record, _) = json::read_mended(text).ok()?;
+    TranscriptFormat::stated_folder(&record).map(str::to_owned)
 }
 
-/// Continue lays out its document one member a line.
-fn of_member(line: &[u8], name: &str) -> Option<String> {
+/// What a document says that is laid out one member a line, as Continue does it.
+fn of_member(line: &[u8]) -> Option<String> {
     let line = line.trim_ascii();
     let member = line.strip_suffix(b",").unwrap_or(line);
-    let object = [b"{", member, b"}"].concat();
-    Some(json::read(&object).ok()?.str_at(name)?.to_owned())
+    of_record(&[b"{", member, b"}"].concat())
 }
 
 /// Cline writes what is known of a session into a file beside that of its messages.
@@ -101,12 +94,13 @@ mod tests {
             r#"{"type":"user","cwd":"/w"}"#,
             r#"{"type":"session_meta","payload":{"cwd":"/w"}}"#,
             r#"{"type":"session.start","data":{"context":{"cwd":"/w"}}}"#,
+            r#"{"sessionId":"s","workspaceDirectory":"/w","history":[]}"#,
+            r#"{"working_dir":"/w","message_count":0}"#,
+            r#"{"info":{"directory":"/w"},"messages":[]}"#,
         ] {
-            let record = json::read(record.as_bytes()).unwrap();
-            assert_eq!(of_record(&record).as_deref(), Some("/w"), "{record}");
+            assert_eq!(of_record(record.as_bytes()).as_deref(), Some("/w"), "{record}");
         }
-        let line = b"  \"workspaceDirectory\": \"/w\",\n";
-        assert_eq!(of_member(line, CONTINUE).as_deref(), Some("/w"));
-        assert_eq!(of_record(&Value::from("cwd")), None);
+        assert_eq!(of_member(b"  \"workspaceDirectory\": \"/w\",\n").as_deref(), Some("/w"));
+        assert_eq!(of_record(b"\"cwd\""), None);
     }
 }
