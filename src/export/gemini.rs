@@ -107,7 +107,8 @@ impl<'a> Parts<'_, 'a> {
             Kind::Call { number, .. } => self.call(item, number)?,
             Kind::Result { number, .. } => return self.result(item, number),
             Kind::Reasoning => self.thought(voice, item)?,
-            Kind::Image | Kind::Opaque => match media(item) {
+            // A system prompt is text alone.
+            Kind::Image | Kind::Opaque => match media(item).filter(|_| voice != Voice::System) {
                 Some(media) => media,
                 None => return self.stand_in(item),
             },

@@ -195,6 +195,20 @@ impl Lines<'_> {
         }
     }
 
+    fn gemini(&mut self, content: &Value) {
+        let role = if content["role"] == "model" { "assistant" } else { "user" };
+        for part in content["parts"].as_array().unwrap() {
+            let (call, result) = (&part["functionCall"], &part["functionResponse"]);
+            if call.is_object() {
+                self.call(&call["id"], &call["name"], &call["args"]);
+            } else if result.is_object() {
+                self.result(&result["id"], &result["response"]);
+            } else {
+                self.put(role, "text", part["text"].as_str().unwrap_or(""));
+            }
+        }
+    }
+
     fn item(&mut self, item: &Value) {
         let id = id_of(item);
         match item["type"].as_str().unwrap_or("message") {
@@ -231,6 +245,7 @@ fn said(request: &Request, items: &Items) -> String {
     lines.content("system", system);
     match request.api() {
         Api::Chat => body["messages"].as_array().unwrap().iter().for_each(|it| lines.chat(it)),
+        Api::Gemini => body["contents"].as_array().unwrap().iter().for_each(|it| lines.gemini(it)),
         Api::Messages => body["messages"].as_array().unwrap().iter().for_each(|message| {
             lines.content(message["role"].as_str().unwrap(), &message["content"]);
         }),
@@ -244,7 +259,7 @@ fn said(request: &Request, items: &Items) -> String {
         .iter()
         .map(|tool| tool.id.as_str().split('#').next().unwrap().to_owned())
         .collect();
-    format!("{:?} {:#?} {tools:?}", body["model"], lines.lines)
+    format!("{:?} {:#?} {tools:?}", request.model(), lines.lines)
 }
 
 /// The requests, each with what is reported of it, without an order: times may be another.
