@@ -40,6 +40,8 @@ const KEY_LINE: usize = 40;
 /// So much of a statement is read.
 const LONGEST_INSERT: usize = 256 << 10;
 
+/// What stands in commands of a shell, and in no argument alone.
+const OF_SHELL: [&str; 6] = ["\\\"", "$(", "`", " | ", " && ", "; "];
 /// A list of arguments is no longer.
 const LONGEST_LIST: usize = 4 << 10;
 /// Stands in an argument in the place of signs that would end it.
@@ -201,7 +203,8 @@ impl RedactionRules {
             let is_in_one = !command.get(of.clone())?.contains(' ');
             // What has arguments of its own is read by itself: `["sh", "-c", "run \"$KEY\" x"]`.
             let argument = text.get(there.clone())?;
-            let is_command = argument.contains(' ') && argument.contains("\\\"");
+            let has_sign = || OF_SHELL.iter().any(|sign| argument.contains(sign));
+            let is_command = argument.contains(' ') && has_sign();
             let at = |place: usize| there.start + (place - start);
             (is_in_one && !is_command).then(|| (at(of.start)..at(of.end), number))
         });
