@@ -48,7 +48,8 @@ type Opens<R> = fn(&Path) -> Result<R>;
 
 impl Transcript<Box<dyn BufRead + Send>> {
     /// Opens a file and recognises its format. What is packed with gzip or zstd is unpacked, and
-    /// UTF-16 is read by its mark ([`decoded`](super::decoded)). After a session of Claude Code the
+    /// UTF-16 is read by its mark ([`decoded`](super::decoded)). A database is read as
+    /// [`Transcript::open_database`] reads it. After a session of Claude Code the
     /// files of its subagents are read ([`Transcript::join_subagents`]). Reads what
     /// [`Transcript::new`] reads, and lists the folder for files of subagents.
     ///
@@ -57,6 +58,9 @@ impl Transcript<Box<dyn BufRead + Send>> {
     /// name the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
+        if let Some(database) = Self::open_database(path, None)? {
+            return Ok(database);
+        }
         let named = |error: Error| error.in_file(path);
         let file = File::open(path).map_err(|error| named(Error::io(error, "cannot open")))?;
         let input = super::decoded(BufReader::with_capacity(1 << 16, file));
@@ -65,6 +69,22 @@ impl Transcript<Box<dyn BufRead + Send>> {
         transcript.file = Some(path.to_owned());
         transcript.join_subagents(path);
         Ok(transcript)
+    }
+
+    /// Opens a database in which a client keeps its sessions, as OpenCode does (with the feature
+    /// `sqlite`): all of them, or the one of this id. `None` where the file is no database of SQLite. The
+    /// client may write it meanwhile; what is read is as it was when it was opened.
+    ///
+    /// # Errors
+    /// Those of [`database_sessions`](super::database_sessions), and [`ErrorKind::UnknownFormat`] where
+    /// there is no such session.
+    pub fn open_database(path: impl AsRef<Path>, session: Option<&str>) -> Result<Option<Self>> {
+        let path = path.as_ref();
+        let Some((format, lines)) = super::database::open(path, session)? else { return Ok(None) };
+        let transcript = Self::with_format(lines, Some(format));
+        let mut transcript = transcript.map_err(|error| error.in_file(path))?;
+        transcript.file = Some(path.to_owned());
+        Ok(Some(transcript))
     }
 
     /// Reads the files of the subagents of the session that `path` holds after the input, each as

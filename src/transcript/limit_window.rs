@@ -69,8 +69,9 @@ impl LimitWindow {
 /// A share in percent, without what follows the point.
 fn percent(share: Option<&Value>) -> Option<u64> {
     let Some(Value::Number(share)) = share else { return None };
-    // Far below what it could not hold.
-    Some(share.as_f64()).filter(|share| (0.0..1e6).contains(share)).map(|share| share as u64)
+    let share = Some(share.as_f64()).filter(|share| (0.0..1e6).contains(share))?;
+    // It is far below what could not be held.
+    u64::try_from(share as i64).ok()
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod context_edit;
 mod continue_dev;
 mod copilot;
 mod copilot_usage;
+mod database;
 mod draft;
 mod echo;
 mod exchange;
@@ -70,6 +71,8 @@ mod lossless_tests;
 mod mini_swe_agent;
 mod names;
 mod opencode;
+#[cfg(feature = "sqlite")]
+mod opencode_database;
 mod openhands;
 mod otlp;
 #[cfg(test)]
@@ -119,6 +122,7 @@ pub use body_text::BodyText;
 pub use bytes::decoded;
 pub use context_edit::AppliedEdit;
 pub(crate) use context_edit::ClearedPart;
+pub use database::{DatabaseSession, database_sessions};
 #[cfg(feature = "storage")]
 pub(crate) use exchange::Asked;
 pub(crate) use exchange::{CONVERSATION, PREVIOUS};

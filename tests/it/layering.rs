@@ -133,6 +133,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const OUTSIDE: &[&str] = &[
     "session/",
     "session.rs",
+    "transcript/database.rs",
     "transcript/input.rs",
     "transcript/flight.rs",
     "transcript/folder.rs",

@@ -15,6 +15,7 @@ pub(crate) mod totals;
 
 use std::{
     cmp::Reverse,
+    collections::HashSet,
     io::Write,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -76,7 +77,8 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         listed.iter_mut().for_each(|session| session.redact(redactor));
     }
     if args.paths {
-        for session in &listed {
+        let mut seen = HashSet::new();
+        for session in listed.iter().filter(|session| seen.insert(&session.path)) {
             // As bytes: a program is to find the file by it.
             out.write_all(session.path.as_os_str().as_encoded_bytes())?;
             out.write_all(b"\n")?;

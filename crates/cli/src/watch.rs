@@ -153,7 +153,11 @@ fn unfinished(recording: &Recording) -> HashSet<usize> {
 /// What the files of a session, or those of a folder that is a recording, look like from outside.
 fn look(path: &Path) -> Vec<(PathBuf, Option<(u64, SystemTime)>)> {
     let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let files = std::iter::once(path.to_owned()).chain(subagent_files(path)).chain(inside);
+    // What is written to a database may stand beside it for long.
+    let mut ahead = path.as_os_str().to_owned();
+    ahead.push("-wal");
+    let own = [path.to_owned(), ahead.into()];
+    let files = own.into_iter().chain(subagent_files(path)).chain(inside);
     let looks = |file: &PathBuf| {
         let metadata = fs::metadata(file).ok()?;
         Some((metadata.len(), metadata.modified().ok()?))

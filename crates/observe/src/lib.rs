@@ -122,6 +122,8 @@ pub use policy::{
 pub use response::Response;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
+#[cfg(feature = "sqlite")]
+pub use sqlite_copy::open_read_only;
 pub use store::{ObservationStore, StoreReader, StoreWriter};
 pub use summary::{Summary, SummarySection};
 pub use template::Template;

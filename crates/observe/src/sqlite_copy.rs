@@ -9,9 +9,12 @@ use rusqlite::{Connection, OpenFlags, params_from_iter, types::Value};
 
 use crate::{Error, ErrorKind, Result};
 
-/// Opens a file that is only read. Where it was written ahead and nothing can be written beside
-/// it, it is taken for a file that nobody changes, unless changes wait beside it.
-pub(super) fn open_read_only(path: &Path) -> Result<Connection> {
+/// Opens a file that is only read, whoever writes it meanwhile. Where it was written ahead and nothing
+/// can be written beside it, it is taken for a file that nobody changes, unless changes wait beside it.
+///
+/// # Errors
+/// [`ErrorKind::UnknownFormat`] for a file that is no database, and [`ErrorKind::Io`].
+pub fn open_read_only(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
         // Opening reads nothing yet.

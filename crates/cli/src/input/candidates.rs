@@ -82,17 +82,17 @@ impl Candidates {
         } else if path.is_dir() {
             let is_archive = store::open(path)?.is_some();
             let kind = if is_archive { FoundKind::Archive } else { FoundKind::Recording };
-            vec![Found { path: path.to_owned(), kind, parts: Vec::new() }]
+            vec![Found::of(path, kind, Vec::new())]
         } else if path.exists() && !path.is_file() {
             // A pipe would be waited for.
             return Err(Failure::new("expected a file or a folder").file(path).into());
         } else {
             let parts = subagent_files(path);
-            vec![Found { path: path.to_owned(), kind: FoundKind::File, parts }]
+            vec![Found::of(path, FoundKind::File, parts)]
         };
         // Below it no link is followed, so its own name is the only one that may have another.
         let real = path.canonicalize().map_err(|error| Failure::cannot_open(&error).file(path))?;
-        for found in found {
+        for found in found.into_iter().flat_map(Found::sessions) {
             if found.kind == FoundKind::Archive {
                 match self.add_archive(&found) {
                     Err(Stop::Failure(failure)) => {
@@ -103,11 +103,14 @@ impl Candidates {
                 }
                 continue;
             }
-            let key = match found.path.strip_prefix(path) {
+            let mut key = match found.path.strip_prefix(path) {
                 Ok(below) if below.as_os_str().is_empty() => real.clone(),
                 Ok(below) => real.join(below),
                 Err(_) => found.path.clone(),
             };
+            if let Some(session) = &found.session {
+                key.push(&session.id);
+            }
             // A file that is gone meanwhile is no session.
             if let Ok(stamp) = Stamp::of(&found) {
                 let key = key.to_str().map(str::to_owned);

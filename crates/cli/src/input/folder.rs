@@ -15,7 +15,7 @@ use std::{
 use afterimage::{
     json::{self, Value},
     session::archive::{self, DirectoryState},
-    transcript::is_recording_folder,
+    transcript::{DatabaseSession, database_sessions, is_recording_folder},
 };
 
 use crate::failure::{Failure, Outcome};
@@ -42,6 +42,8 @@ pub(crate) struct Found {
     pub(crate) kind: FoundKind,
     /// The files of the subagents of its session, which are read with it.
     pub(crate) parts: Vec<PathBuf>,
+    /// The session of a database that alone is meant.
+    pub(crate) session: Option<DatabaseSession>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,24 @@ pub(crate) enum FoundKind {
 }
 
 impl Found {
+    /// A source that is named.
+    pub(super) fn of(path: &Path, kind: FoundKind, parts: Vec<PathBuf>) -> Self {
+        Self { path: path.to_owned(), kind, parts, session: None }
+    }
+
+    /// What is to be listed of it: of a database each session. One that cannot be read, or is none of an
+    /// agent, stays as it is: who reads it hears why.
+    pub(super) fn sessions(self) -> Vec<Self> {
+        let may_be = self.kind == FoundKind::File && is_named_database(&self.path);
+        match may_be.then(|| database_sessions(&self.path)) {
+            Some(Ok(Some(sessions))) => {
+                let of = |session| Self { session: Some(session), ..self.clone() };
+                sessions.into_iter().map(of).collect()
+            }
+            _ => vec![self],
+        }
+    }
+
     /// The files that are read with it, where the listing told all of them: of a packed session it
     /// does not.
     pub(super) fn subagents(&self) -> Option<&[PathBuf]> {
@@ -107,7 +127,7 @@ impl FolderContents {
     }
 
     fn push(&mut self, path: PathBuf, kind: FoundKind) {
-        self.found.push(Found { path, kind, parts: Vec::new() });
+        self.found.push(Found { path, kind, parts: Vec::new(), session: None });
     }
 
     /// Gives the files of subagents to the sessions that they belong to.
@@ -187,6 +207,11 @@ fn owner(path: &Path) -> Option<PathBuf> {
     let (record, _) = json::read_mended(&line).ok()?;
     let is_subagent = record.get("isSidechain").and_then(Value::as_bool) == Some(true);
     record.str_at("sessionId").filter(|_| is_subagent).map(|session| of(&folder.join(session)))
+}
+
+/// Whether a file has the name of a database.
+pub(super) fn is_named_database(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "db")
 }
 
 /// Whether a file begins as no text does, and is not packed either.

@@ -97,7 +97,10 @@ impl Source {
         progress: Progress<'_>,
         format: Option<TranscriptFormat>,
     ) -> Outcome<Self> {
-        Ok(Self::recognise(path, progress, format, None)??)
+        match Self::database(path, None) {
+            Some(opened) => Ok(opened?),
+            None => Ok(Self::recognise(path, progress, format, None)??),
+        }
     }
 
     /// Opens a file that nobody named. Where it is no transcript, that is the reason.
@@ -107,16 +110,30 @@ impl Source {
         format: Option<TranscriptFormat>,
     ) -> Outcome<Result<Self, NoTranscript>> {
         let path = &found.path;
-        if folder::is_binary(path) {
-            return Ok(Err(NoTranscript("it is no text".to_owned())));
-        }
-        match Self::recognise(path, progress, format, found.subagents())? {
+        let session = found.session.as_ref().map(|session| session.id.as_str());
+        let opened = match Self::database(path, session) {
+            Some(opened) => opened,
+            None if folder::is_binary(path) => {
+                return Ok(Err(NoTranscript("it is no text".to_owned())));
+            }
+            None => Self::recognise(path, progress, format, found.subagents())?,
+        };
+        match opened {
             Ok(source) => Ok(Ok(source)),
             Err(error) if NoTranscript::is_told_by(error.kind()) => {
                 Ok(Err(NoTranscript(error.message().to_owned())))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Opens a database, or one session of it; `None` where the file is none.
+    fn database(path: &Path, session: Option<&str>) -> Option<afterimage::Result<Self>> {
+        if is_stdin(path) {
+            return None;
+        }
+        let opened = Transcript::open_database(path, session).transpose()?;
+        Some(opened.map(|transcript| Self::folder(path, transcript)))
     }
 
     /// `subagents` are the files that are read with it, where they are known.

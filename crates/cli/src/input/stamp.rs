@@ -23,6 +23,10 @@ pub(crate) struct Stamp {
 impl Stamp {
     pub(crate) fn of(found: &Found) -> io::Result<Self> {
         let mut stamp = Self::default();
+        if let Some(session) = &found.session {
+            let modified = u64::try_from(session.changed).unwrap_or(0).saturating_mul(1_000_000);
+            return Ok(Self { size: session.bytes, modified, files: 1 });
+        }
         if found.kind == FoundKind::File {
             stamp.add(&fs::metadata(&found.path)?);
             for part in &found.parts {

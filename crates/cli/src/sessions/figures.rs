@@ -12,6 +12,7 @@ use afterimage::{
     request::Exchange,
     session::ViewedFrame,
     transcript::{Money, Usage},
+    veil::Facet,
 };
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,7 @@ pub(super) struct CalledTools {
 
 impl CalledTools {
     pub(super) fn note(&mut self, viewed: &ViewedFrame) {
-        let calls = viewed.frame.added().filter_map(|facet| facet.call());
+        let calls = viewed.frame.added().filter_map(Facet::call);
         let names: BTreeSet<&str> = calls.map(|call| call.name).collect();
         if names.is_empty() {
             return;

@@ -156,7 +156,11 @@ fn entry(value: Value) -> json::Result<(String, (Stamp, Known))> {
 }
 
 fn is_gone(path: &str) -> bool {
-    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    // Below the path of a database are the names of its sessions.
+    let is_in_file = || Path::new(path).parent().is_some_and(Path::is_file);
+    let is_missing =
+        fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    is_missing && !is_in_file()
 }
 
 /// The lock of the folder; `None` where another program keeps it.

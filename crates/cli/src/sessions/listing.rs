@@ -250,7 +250,8 @@ impl Reading {
             summary = of(counted, true, Progress::Hidden)?;
         }
         if let Some(summary) = &mut summary {
-            summary.project = project(&found.path);
+            let said = found.session.as_ref().and_then(|session| session.directory.clone());
+            summary.project = said.or_else(|| project(&found.path));
         }
         Ok(summary)
     }

@@ -12,6 +12,7 @@ mod branches;
 mod calibrated;
 mod cases;
 mod checkpoint;
+mod databases;
 mod every_command;
 mod export_otlp;
 mod facts;
