@@ -324,9 +324,13 @@ pub(super) fn without_mark(tool: &Value) -> Cow<'_, Value> {
     }
 }
 
+/// The member in which Bedrock has the tools, and how they are chosen.
+pub(super) const TOOL_CONFIG: &str = "toolConfig";
+
 /// The definitions of the tools of a request.
 pub(super) fn tool_list(request: &Object) -> Vec<&Value> {
-    let tools = match request.get("tools") {
+    let listed = request.get("tools").or_else(|| request.get(TOOL_CONFIG)?.get("tools"));
+    let tools = match listed {
         Some(Value::Array(list)) => list.as_slice(),
         // Gemini takes a group alone.
         Some(group @ Value::Object(_)) => std::slice::from_ref(group),
@@ -350,6 +354,7 @@ pub(crate) fn definitions(tool: &Value) -> &[Value] {
 pub(super) fn tool_name(tool: &Value) -> &str {
     let inner = |key: &str| tool.get(key)?.str_at("name");
     let name = inner("function").or_else(|| tool.str_at("name")).or_else(|| inner("custom"));
+    let name = name.or_else(|| inner("toolSpec"));
     let only = || match tool.as_object()?.keys().collect::<Vec<_>>()[..] {
         [only] => Some(only.as_str()),
         _ => None,

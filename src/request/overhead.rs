@@ -53,7 +53,7 @@ impl RequestOverhead {
             Api::Messages => ANTHROPIC_TOOLS,
             Api::Chat | Api::Responses => OPENAI_TOOLS,
             // Nobody says it.
-            Api::Gemini => 0,
+            Api::Gemini | Api::Ollama | Api::Generate | Api::Converse => 0,
         };
         let tools = tools.iter().map(count).fold(0, u64::saturating_add);
         Self { tools, around, schemas: schema.map_or(0, count) }
@@ -85,6 +85,7 @@ impl Request {
             Api::Responses => ["", "text", "format"],
             Api::Messages => ["output_format", "output_config", "format"],
             Api::Gemini => ["", "generationConfig", "responseJsonSchema"],
+            Api::Ollama | Api::Generate | Api::Converse => ["", "", ""],
         };
         let schema = body.get(alone).or_else(|| body.get(within)?.get(format));
         let is_schema = |schema: &&Value| {

@@ -6,7 +6,7 @@ use crate::{
     transcript::Api,
 };
 
-use super::compare::GROUPS;
+use super::compare::{GROUPS, TOOL_CONFIG};
 
 /// A run of bytes of a request that belongs to one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,18 @@ pub(super) fn parts(body: &str, api: Api, frames: &Frames) -> Vec<RequestPart> {
                 let frame = frames.messages.get(index).copied().flatten();
                 tiling.push(PartKind::Message { index, role, frame }, message.whole.clone());
             }
+        } else if key == TOOL_CONFIG && api == Api::Converse {
+            for inner in elements {
+                if inner.key.as_deref() != Some("tools") {
+                    let name = inner.key.unwrap_or_default();
+                    tiling.push(PartKind::Parameter { name }, inner.whole);
+                    continue;
+                }
+                for (index, tool) in json::children(body, inner.value).into_iter().enumerate() {
+                    let name = tool_name(body, &tool);
+                    tiling.push(PartKind::Tool { index, name }, tool.whole);
+                }
+            }
         } else if api.is_system(key) {
             tiling.push(PartKind::System { frame: frames.system }, member.value);
         } else {
@@ -166,6 +178,7 @@ fn tool_name(body: &str, tool: &PlacedValue) -> String {
     string(body, tool, &["function", "name"])
         .or_else(|| string(body, tool, &["name"]))
         .or_else(|| string(body, tool, &["custom", "name"]))
+        .or_else(|| string(body, tool, &["toolSpec", "name"]))
         .or_else(|| string(body, tool, &["type"]))
         .or_else(|| match &mut json::children(body, tool.value.clone())[..] {
             [only] => only.key.take(),

@@ -5,7 +5,7 @@ use std::{
 
 use super::{
     chain::own_frames,
-    compare::{tool_list, tool_name, without_mark},
+    compare::{TOOL_CONFIG, tool_list, tool_name, without_mark},
     parts::{Frames, PartKind, RequestPart, parts},
 };
 use crate::{
@@ -287,13 +287,14 @@ impl Request {
         if let Some(model) = body.get("model") {
             add("model", OwnedJson::of_value(model, &owner("parameter:model", None)));
         }
-        if matches!(body.get("tools"), Some(Value::Array(_) | Value::Object(_))) {
+        let tools = tool_list(body);
+        if matches!(body.get("tools"), Some(Value::Array(_))) || !tools.is_empty() {
             let tool = |tool: &Value| {
                 let owner = owner(format!("tool:{}", tool_name(tool)), None);
                 let written = if is_as_cached { without_mark(tool) } else { Cow::Borrowed(tool) };
                 OwnedJson::of_text(&written.to_string(), &owner)
             };
-            add("tools", OwnedJson::List(tool_list(body).into_iter().map(tool).collect()));
+            add("tools", OwnedJson::List(tools.into_iter().map(tool).collect()));
         }
         let form = self.form();
         let (system_key, key) = (self.api.system_key(), self.api.conversation_key());
@@ -342,7 +343,16 @@ impl Request {
         let apart = ["tools", self.api.conversation_key()];
         let is_apart = |key: &String| apart.contains(&key.as_str()) || self.api.is_system(key);
         let members = self.members()?.iter().filter(|(key, _)| !is_apart(key));
-        Ok(members.map(|(key, value)| (key.clone(), value.clone())).collect())
+        let members = members.map(|(key, value)| (key.clone(), value.clone()));
+        let mut members: Object = members.collect();
+        if let Some(Value::Object(config)) = members.get_mut(TOOL_CONFIG)
+            && config.shift_remove("tools").is_some()
+        {
+            let rest = std::mem::take(config);
+            members.shift_remove(TOOL_CONFIG);
+            members.put_unknown(&rest);
+        }
+        Ok(members)
     }
 
     /// The model that was asked, where the request names one, in its body or in its address.
@@ -375,6 +385,8 @@ pub(crate) const fn form_of(api: Api) -> Form {
         Api::Messages => Form::Anthropic,
         Api::Responses => Form::Responses,
         Api::Gemini => Form::Gemini,
+        // Messages with the roles of Chat Completions; no request is written for these.
+        Api::Ollama | Api::Generate | Api::Converse => Form::OpenaiChat,
     }
 }
 
@@ -409,7 +421,7 @@ fn without_billing(system: &Value) -> Cow<'_, Value> {
 /// A message as the model reads it: the Responses API takes a text alone for what the user says.
 fn as_message(api: Api, message: &Value) -> Cow<'_, Value> {
     match message {
-        Value::String(text) if api == Api::Responses => {
+        Value::String(text) if matches!(api, Api::Responses | Api::Generate) => {
             let mut object = Object::new();
             object.put("role", "user");
             object.put("content", text.as_str());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    json::{Object, ObjectExt, Value},
+    json::{Object, ObjectExt, Value, object},
     tokens::TokenCounter,
     transcript::Api,
     veil::Frame,
@@ -36,7 +36,7 @@ pub(crate) fn written(tool: &Value, api: Api) -> Value {
     let mut members = members.clone();
     let mut outer = Object::new();
     match api {
-        Api::Chat => {
+        Api::Chat | Api::Ollama | Api::Generate => {
             outer.put("type", "function");
             outer.put("function", members);
         }
@@ -55,6 +55,11 @@ pub(crate) fn written(tool: &Value, api: Api) -> Value {
         }
         // They stand in a group.
         Api::Gemini => outer.extend(members),
+        Api::Converse => {
+            let schema = members.shift_remove("parameters").unwrap_or_default();
+            members.put("inputSchema", object! { "json": schema });
+            outer.put("toolSpec", members);
+        }
     }
     outer.into()
 }

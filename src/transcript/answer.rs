@@ -22,7 +22,8 @@ pub(super) fn of_response(response: &Object) -> ModelAnswer {
     let usage = usage.and_then(Usage::of);
     let id = text("id").or_else(|| text("responseId"));
     let id = id.filter(|id| **id != *"" && usage.is_some());
-    let stop = ["stop_reason", "stopReason", "finish_reason"].into_iter().find_map(text);
+    let stop =
+        ["stop_reason", "stopReason", "finish_reason", "done_reason"].into_iter().find_map(text);
     let id = id.map(AnswerId::Response);
     let model = text("model").or_else(|| text("modelVersion"));
     ModelAnswer { model, usage, stop, id, ..ModelAnswer::default() }

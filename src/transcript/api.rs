@@ -6,12 +6,16 @@ use crate::json::{Object, Value};
 
 /// The paths of the APIs that are read. Where an address holds several, the first whose member for the
 /// conversation the request has counts.
-const PATHS: [(&str, Api); 5] = [
+const PATHS: [(&str, Api); 9] = [
     ("/chat/completions", Api::Chat),
     ("/messages", Api::Messages),
     ("/responses", Api::Responses),
     (":generateContent", Api::Gemini),
     (":streamGenerateContent", Api::Gemini),
+    ("/converse", Api::Converse),
+    ("/converse-stream", Api::Converse),
+    ("/api/chat", Api::Ollama),
+    ("/api/generate", Api::Generate),
 ];
 
 /// Where Google's coding assistants ask: the request stands in another one.
@@ -30,7 +34,7 @@ const HELPERS: [&str; 7] = [
 
 /// APIs of models that are not read: the end of a path, what the address holds besides, the name. The
 /// first that matches counts, so an end that is two providers' stands first where it needs more.
-const UNREAD: [(&str, &str, &str); 23] = [
+const UNREAD: [(&str, &str, &str); 19] = [
     (":generateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":streamGenerateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":rawPredict", "", "Vertex AI"),
@@ -41,10 +45,6 @@ const UNREAD: [(&str, &str, &str); 23] = [
     ("/invoke", "/model/", "Amazon Bedrock"),
     ("/invoke-with-response-stream", "/model/", "Amazon Bedrock"),
     ("/invoke-with-bidirectional-stream", "/model/", "Amazon Bedrock"),
-    ("/converse", "/model/", "Amazon Bedrock"),
-    ("/converse-stream", "/model/", "Amazon Bedrock"),
-    ("/api/chat", ":11434", "Ollama"),
-    ("/api/generate", ":11434", "Ollama"),
     ("/chat", "cohere", "Cohere"),
     ("/realtime", "/v1/", "OpenAI Realtime"),
     ("/runs", "/threads/", "OpenAI Assistants"),
@@ -69,6 +69,24 @@ fn path_of(uri: &str) -> &str {
     uri.split(['?', '#']).next().unwrap_or_default()
 }
 
+/// What stands before the model in an address of Bedrock.
+const MODEL: &str = "/model/";
+
+/// Whether an address leads to an API by this path.
+fn leads(uri: &str, (path, api): &(&str, Api)) -> bool {
+    match api {
+        Api::Converse => path_of(uri).ends_with(path) && uri.contains(MODEL),
+        Api::Ollama | Api::Generate => path_of(uri).ends_with(path),
+        Api::Gemini => uri.contains(path) && !uri.contains(CODE_ASSIST),
+        _ => uri.contains(path),
+    }
+}
+
+/// Whether an address may be one of Ollama's: other programs have such paths too, and the body tells.
+pub(super) fn may_be_ollamas(uri: &str) -> bool {
+    PATHS.iter().any(|of| matches!(of.1, Api::Ollama | Api::Generate) && leads(uri, of))
+}
+
 /// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
 pub(super) fn reaches_model(uri: &str) -> bool {
     !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
@@ -86,12 +104,13 @@ pub(super) fn hosted_model(uri: &str) -> Option<&str> {
 /// The model that an address names: Gemini's do, and those of hosts. A recorder that writes no unknown
 /// words has a star there.
 pub(super) fn model_in(uri: &str) -> Option<&str> {
-    let of_gemini = || {
-        let path = path_of(uri);
-        let (_, last) = path.rsplit_once('/').filter(|_| Api::of_uri(uri) == Some(Api::Gemini))?;
-        last.split(':').next()
+    let path = path_of(uri);
+    let in_address = || match Api::of_uri(uri)? {
+        Api::Gemini => path.rsplit('/').next()?.split(':').next(),
+        Api::Converse => path.rsplit_once('/')?.0.rsplit_once(MODEL).map(|(_, model)| model),
+        _ => None,
     };
-    hosted_model(uri).or_else(of_gemini).filter(|model| *model != "*")
+    hosted_model(uri).or_else(in_address).filter(|model| *model != "*")
 }
 
 /// The name of an API of models that is not read, by an address, or where that does not tell by the
@@ -112,9 +131,6 @@ pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
     };
     let has_model = request.str_at("model").is_some();
     let is_chat = has_list("messages", "role");
-    if has_model && is_chat && path.ends_with("/api/chat") {
-        return Some("Ollama".to_owned());
-    }
     let has_prompt = has_model && request.get("prompt").is_some();
     if !is_chat && !has_list("contents", "parts") && !has_prompt {
         return None;
@@ -140,18 +156,36 @@ pub enum Api {
     Responses,
     /// Google's `generateContent`, of Gemini and of Vertex AI.
     Gemini,
+    /// Ollama's chat.
+    Ollama,
+    /// Ollama's answers to a prompt alone.
+    Generate,
+    /// Amazon Bedrock's Converse.
+    Converse,
 }
 
 impl Api {
-    const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
+    const ALL: [Self; 7] = [
+        Self::Chat,
+        Self::Messages,
+        Self::Responses,
+        Self::Gemini,
+        Self::Ollama,
+        Self::Generate,
+        Self::Converse,
+    ];
 
-    /// The name on the wire: `chat`, `messages`, `responses`, `gemini`.
+    /// The name on the wire: `chat`, `messages`, `responses`, `gemini`, `ollama`, `generate`,
+    /// `converse`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::Responses => "responses",
             Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Generate => "generate",
+            Self::Converse => "converse",
         }
     }
 
@@ -163,9 +197,10 @@ impl Api {
     /// The member of a request that holds the conversation.
     pub const fn conversation_key(self) -> &'static str {
         match self {
-            Self::Chat | Self::Messages => "messages",
+            Self::Chat | Self::Messages | Self::Ollama | Self::Converse => "messages",
             Self::Responses => "input",
             Self::Gemini => "contents",
+            Self::Generate => "prompt",
         }
     }
 
@@ -173,7 +208,9 @@ impl Api {
     /// Completions have none of their own.
     pub const fn system_key(self) -> &'static str {
         match self {
-            Self::Chat | Self::Messages => "system",
+            Self::Chat | Self::Messages | Self::Ollama | Self::Generate | Self::Converse => {
+                "system"
+            }
             Self::Responses => "instructions",
             Self::Gemini => "systemInstruction",
         }
@@ -196,6 +233,8 @@ impl Api {
             Self::Messages => "anthropic",
             Self::Chat | Self::Responses => "openai",
             Self::Gemini => "gcp.gemini",
+            Self::Ollama | Self::Generate => "ollama",
+            Self::Converse => "aws.bedrock",
         }
     }
 
@@ -209,21 +248,28 @@ impl Api {
         let has_conversation = |api: Self| match api {
             Self::Chat | Self::Messages => has_messages,
             Self::Responses => has_input,
-            Self::Gemini => !uri.contains(CODE_ASSIST) && request.get("contents").is_some(),
+            Self::Gemini => request.get("contents").is_some(),
+            Self::Ollama => has_messages && request.str_at("model").is_some(),
+            Self::Generate => request.str_at("prompt").and(request.str_at("model")).is_some(),
+            Self::Converse => has_messages,
         };
-        let at_path = PATHS.iter().find(|(path, api)| uri.contains(path) && has_conversation(*api));
-        let is_hosted = || {
-            has_messages
-                && hosted_model(uri).is_some()
-                && request.str_at("anthropic_version").is_some()
+        let at_path = PATHS.iter().find(|of| leads(uri, of) && has_conversation(of.1));
+        let hosted = || {
+            hosted_model(uri).filter(|_| has_messages)?;
+            if request.str_at("anthropic_version").is_some() {
+                return Some(Self::Messages);
+            }
+            // Amazon's own models have the messages of Converse.
+            request.get("inferenceConfig").or_else(|| request.get("schemaVersion"))?;
+            Some(Self::Converse)
         };
-        at_path.map(|(_, api)| *api).or_else(|| is_hosted().then_some(Self::Messages))
+        at_path.map(|(_, api)| *api).or_else(hosted)
     }
 
     /// Whether a request to `uri` may be for several APIs.
     #[cfg(feature = "record")]
     pub(super) fn is_in_doubt(uri: &str) -> bool {
-        let found = PATHS.iter().filter(|(path, _)| uri.contains(path)).count();
+        let found = PATHS.iter().filter(|of| leads(uri, of)).count();
         (found > 1 || hosted_model(uri).is_some()) && reaches_model(uri)
     }
 
@@ -238,10 +284,17 @@ impl Api {
     /// assert_eq!(Api::of_uri("/v1/embeddings"), None);
     /// ```
     pub fn of_uri(uri: &str) -> Option<Self> {
-        let is_at = |path: &&(&str, Self)| uri.contains(path.0);
+        let is_at = |of: &&(&str, Self)| leads(uri, of);
         let mut found = PATHS.iter().filter(is_at).map(|(_, api)| *api);
+        let is_known = |api| match api {
+            // A path without a host is that of a recorder, which was led there.
+            Self::Ollama | Self::Generate => {
+                [":11434", "ollama"].iter().any(|word| uri.contains(word)) || !uri.contains("://")
+            }
+            _ => true,
+        };
         match (found.next(), found.next()) {
-            (Some(api), None) if reaches_model(uri) && !uri.contains(CODE_ASSIST) => Some(api),
+            (Some(api), None) if reaches_model(uri) && is_known(api) => Some(api),
             _ => None,
         }
     }

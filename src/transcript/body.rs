@@ -34,7 +34,7 @@ impl Payload {
         }
         let sent = bytes.len();
         match bytes::unpacked(bytes, sent) {
-            Ok(bytes) => Self::of_text(BodyText::of_bytes(&bytes)),
+            Ok(bytes) => Self::of_unpacked(&bytes, BodyText::of_bytes),
             Err(reason) => Self::Unreadable(reason),
         }
     }
@@ -50,16 +50,21 @@ impl Payload {
         match held {
             [] => Self::Absent,
             held if bytes::is_packed(held) => match bytes::unpacked(held.to_vec(), sent) {
-                Ok(bytes) => Self::of_text(text(&bytes)),
+                Ok(bytes) => Self::of_unpacked(&bytes, text),
                 Err(reason) => Self::Unreadable(reason),
             },
-            held => Self::of_text(text(held)),
+            held => Self::of_unpacked(held, text),
         }
     }
 
-    fn of_text(text: Option<BodyText>) -> Self {
+    /// Frames of an event stream are the events that they hold.
+    fn of_unpacked(bytes: &[u8], text: impl FnOnce(&[u8]) -> Option<BodyText>) -> Self {
+        #[cfg(feature = "record")]
+        if let Some(events) = super::event_stream::as_events(bytes) {
+            return Self::Text(events.into());
+        }
         let none = || Self::Unreadable("a body that is no text".to_owned());
-        text.map_or_else(none, Self::Text)
+        text(bytes).map_or_else(none, Self::Text)
     }
 
     /// The JSON of the body, where it is some.

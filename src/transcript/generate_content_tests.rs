@@ -1,41 +1,8 @@
-use crate::{
-    json::{Value, object},
-    transcript::{ImportReport, Transcript, Usage, testing},
-};
+use crate::transcript::testing::{check_wire as check, exchanges};
 
 const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/models/tide-9";
 const VERTEX: &str =
     "https://x-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/tide-9";
-
-/// A document of exchanges: address, request, status, response as text.
-fn document(exchanges: &[(&str, &str, u64, &str)]) -> String {
-    let exchange = |(uri, request, status, response): &(&str, &str, u64, &str)| -> Value {
-        object! { "uri": *uri, "request": *request, "status": *status, "response": *response }
-            .into()
-    };
-    Value::from(object! { "interactions": exchanges.iter().map(exchange).collect::<Value>() })
-        .to_string()
-}
-
-#[track_caller]
-fn check(exchanges: &[(&str, &str, u64, &str)], expected: &str) -> ImportReport {
-    testing::check("wire", &document(exchanges), expected)
-}
-
-/// What is known of each exchange: model, outcome, failure, usage.
-fn exchanges(exchanges: &[(&str, &str, u64, &str)]) -> Vec<String> {
-    let document = document(exchanges);
-    let mut transcript = Transcript::new(document.as_bytes()).unwrap();
-    transcript.keep_exchanges();
-    transcript.by_ref().for_each(|record| drop(record.unwrap()));
-    let said = transcript.take_exchanges().into_iter().map(|exchange| {
-        let usage = exchange.usage.as_ref().map_or(Value::Null, Usage::to_json);
-        let model = exchange.model.as_deref().unwrap_or("-");
-        let failure = exchange.failure.as_deref().unwrap_or("-");
-        format!("{} {model} {failure} {usage}", exchange.api)
-    });
-    said.collect()
-}
 
 const ASKED: &str = r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},
     "contents":[{"role":"user","parts":[{"text":"When is high water?"}]}],

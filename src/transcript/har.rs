@@ -277,8 +277,7 @@ mod tests {
                 "https://cloudcode-pa.googleapis.com/v1internal:generateContent",
                 r#"{"model":"g","request":{"contents":[]}}"#,
             ),
-            posted(&format!("{bedrock}/converse"), asked),
-            posted("http://127.0.0.1:11434/api/chat", asked),
+            posted(&format!("{bedrock}/invoke"), asked),
             posted("https://api.mistral.ai/v1/conversations", r#"{"model":"m","inputs":"a"}"#),
             posted("https://api.replicate.com/v1/models/a/b/predictions", r#"{"input":{}}"#),
             posted("http://127.0.0.1:8080/completion", r#"{"prompt":"a","n_predict":9}"#),
@@ -291,9 +290,9 @@ mod tests {
         let (_, _, report) = testing::outline(&archive.to_string());
         assert_eq!(
             format!("{:?}", report.unread_requests),
-            r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Mistral Agents": 1, "Ollama": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
+            r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Mistral Agents": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
         );
-        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (7, 3));
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (6, 3));
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Interaction {
             Api::Chat => "/chat/completions",
             Api::Messages => "/messages",
             Api::Responses => "/responses",
-            Api::Gemini => ":generateContent",
+            _ => ":generateContent",
         };
         Ok(Self {
             uri: path.to_owned(),
@@ -239,7 +239,9 @@ impl Interaction {
         match self.request {
             Payload::Absent => self.is_posted && Api::of_uri(&self.uri).is_some(),
             _ => {
-                paths.iter().any(|path| self.uri.contains(path)) || Api::of_uri(&self.uri).is_some()
+                paths.iter().any(|path| self.uri.contains(path))
+                    || Api::of_uri(&self.uri).is_some()
+                    || api::may_be_ollamas(&self.uri)
             }
         }
     }

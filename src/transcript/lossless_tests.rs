@@ -78,6 +78,42 @@ const GEMINI: &[&str] = &[
     "role",
 ];
 
+const OLLAMA: &[&str] = &[
+    "content",
+    "thinking",
+    "images",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "tool_name",
+    "novel",
+];
+
+const CONVERSE: &[&str] = &[
+    "text",
+    "toolUse",
+    "toolUseId",
+    "toolResult",
+    "name",
+    "input",
+    "content",
+    "status",
+    "json",
+    "reasoningContent",
+    "reasoningText",
+    "redactedContent",
+    "signature",
+    "image",
+    "format",
+    "source",
+    "bytes",
+    "cachePoint",
+    "type",
+    "document",
+    "novel",
+];
+
 proptest! {
     #[test]
     fn no_text_of_geminis_contents_is_lost(
@@ -94,6 +130,42 @@ proptest! {
         let candidate = object! { "content": object! { "parts": said }, "finishReason": stop };
         let response = object! { "candidates": vec![Value::from(candidate)] };
         let uri = "https://generativelanguage.example/v1beta/models/m:generateContent";
+        prop_assert_eq!(lost(uri, &request.into(), &response.into()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_text_of_ollamas_messages_is_lost(
+        message in prop::collection::vec((prop::sample::select(OLLAMA), value(OLLAMA)), 0..5),
+        said in prop::collection::vec((prop::sample::select(OLLAMA), value(OLLAMA)), 0..5),
+        role in prop::sample::select(&["user", "assistant", "tool", "system"][..]),
+        other in value(OLLAMA),
+    ) {
+        let of = |members: Vec<(&str, Value)>, role: &str| {
+            let mut message = object! { "role": role };
+            members.into_iter().for_each(|(key, value)| message.put(key, value));
+            Value::from(message)
+        };
+        let request =
+            object! { "model": "m", "messages": vec![of(message, role), other] };
+        let response = object! { "message": of(said, "assistant"), "done": true };
+        let uri = "http://127.0.0.1:11434/api/chat";
+        prop_assert_eq!(lost(uri, &request.into(), &response.into()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_text_of_converses_messages_is_lost(
+        content in value(CONVERSE),
+        message in value(CONVERSE),
+        system in prop::collection::vec(value(CONVERSE), 0..3),
+        said in prop::collection::vec(value(CONVERSE), 0..5),
+    ) {
+        let request = object! {
+            "messages": vec![object! { "role": "user", "content": content }.into(), message],
+            "system": system,
+        };
+        let message = object! { "role": "assistant", "content": said };
+        let response = object! { "output": object! { "message": message }, "stopReason": "end_turn" };
+        let uri = "https://bedrock.example/model/m/converse";
         prop_assert_eq!(lost(uri, &request.into(), &response.into()), Vec::<String>::new());
     }
 }

@@ -39,11 +39,14 @@ mod codex_fork;
 mod codex_turns;
 mod context_edit;
 mod continue_dev;
+mod converse;
 mod copilot;
 mod copilot_usage;
 mod database;
 mod draft;
 mod echo;
+#[cfg(feature = "record")]
+mod event_stream;
 mod exchange;
 #[cfg(feature = "record")]
 mod flight;
@@ -70,6 +73,7 @@ mod live_messages;
 mod lossless_tests;
 mod mini_swe_agent;
 mod names;
+mod ollama;
 mod opencode;
 #[cfg(feature = "sqlite")]
 mod opencode_database;

@@ -1,7 +1,7 @@
 //! Requests and responses in the form of a provider, as frames.
 
 use super::{
-    Api, chat, generate_content,
+    Api, chat, converse, generate_content, ollama,
     read_exchange::{id_of, model_of},
     responses,
     sink::Sink,
@@ -28,6 +28,8 @@ impl Api {
             Self::Chat | Self::Messages => chat::message_or_unknown(message, line, sink),
             Self::Responses => responses::push(message, line, None, sink),
             Self::Gemini => generate_content::push(message, line, sink),
+            Self::Ollama | Self::Generate => ollama::push(message, line, sink),
+            Self::Converse => converse::push(message, line, sink),
         }
     }
 
@@ -35,6 +37,7 @@ impl Api {
     pub(super) fn push_system(self, system: Value, line: u64, sink: &mut Sink) {
         match self {
             Self::Gemini => generate_content::push_system(system, line, sink),
+            Self::Converse => converse::push_system(system, line, sink),
             _ => chat::system_prompt(system, line, sink),
         }
     }
@@ -76,6 +79,8 @@ pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
             })
         }
         Api::Gemini => text("/candidates/0/finishReason"),
+        Api::Ollama | Api::Generate => text("/done_reason"),
+        Api::Converse => text("/stopReason"),
     };
     let (id, model) = (id_of(&response), model_of(&response));
     let (id, model) = (id.map(str::to_owned), model.map(str::to_owned));

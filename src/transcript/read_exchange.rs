@@ -7,9 +7,11 @@ use super::{
     body::Payload,
     choices,
     context_edit::{AppliedEdit, ClearedPart},
+    converse,
     exchange::{Asked, CONVERSATION, kept_conversation, model_named},
     generate_content::{self, CANDIDATES},
     interaction::Interaction,
+    ollama,
     request_body::{ReadBodies, ReadBody},
     responses,
     sse::{self, ErrorEvent, StreamedResponse},
@@ -91,6 +93,7 @@ impl ReadRequest {
         };
         let messages = match request.shift_remove(api.conversation_key()) {
             Some(Value::Array(list)) => list,
+            Some(prompt) if api == Api::Generate => vec![ollama::prompt(prompt, &request)],
             Some(Value::String(text)) => vec![responses::user_message(text).into()],
             Some(other) => vec![other],
             None => Vec::new(),
@@ -285,6 +288,9 @@ impl Api {
             Self::Responses => says(response.get("output")),
             Self::Messages => says(response.get("content")),
             Self::Gemini => says(response.pointer("/candidates/0/content/parts")),
+            Self::Ollama => says(response.get("message")),
+            Self::Generate => says(response.get("response")),
+            Self::Converse => says(response.pointer("/output/message/content")),
             Self::Chat => {
                 let choices =
                     response.get("choices").and_then(Value::as_array).into_iter().flatten();
@@ -306,7 +312,12 @@ impl Api {
         let streamed = match response {
             Payload::Text(text) => match (json::read_mended(text.as_bytes()), self) {
                 (Ok((Value::Array(pieces), _)), Self::Gemini) => generate_content::joined(pieces),
+                (Ok((response, _)), Self::Ollama | Self::Generate) => {
+                    ollama::joined(vec![response])
+                }
                 (Ok((response, _)), _) => Some(whole(response)),
+                (Err(_), Self::Ollama | Self::Generate) => ollama::joined(sse::events(text)),
+                (Err(_), Self::Converse) => converse::of_stream(text),
                 (Err(_), Self::Gemini) => generate_content::of_stream(text),
                 (Err(_), Self::Chat) => sse::chat_completion(text),
                 (Err(_), Self::Messages) => sse::anthropic_message(text),
@@ -341,6 +352,8 @@ impl Api {
                 Some(Value::Array(all)) => generate_content::message_of(all).map(Value::from),
                 _ => None,
             },
+            Self::Ollama | Self::Generate => Some(ollama::message_of(response).into()),
+            Self::Converse => converse::message_of(response).map(Value::from),
         };
         match message {
             Some(Value::Object(mut message)) => {

@@ -50,6 +50,9 @@ impl ReadReply {
             Api::Messages => "content",
             Api::Responses => "output",
             Api::Gemini => CANDIDATES,
+            Api::Ollama => "message",
+            Api::Generate => "response",
+            Api::Converse => "output",
         };
         let error = response.get("error").filter(|error| !error.is_null()).map(words_of);
         let says = response.get(key).and_then(Value::as_array).is_some_and(|said| !said.is_empty());
@@ -117,7 +120,7 @@ fn stop_of(api: Api, response: &Value) -> Option<&str> {
     match api {
         Api::Chat => response.get("choices")?.as_array()?.first()?.str_at("finish_reason"),
         Api::Gemini => response.get(CANDIDATES)?.as_array()?.first()?.str_at("finishReason"),
-        Api::Messages => None,
+        Api::Messages | Api::Converse | Api::Ollama | Api::Generate => None,
         Api::Responses => {
             let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));
             let is_over = |status: &&str| !matches!(*status, "in_progress" | "queued");

@@ -72,6 +72,6 @@ pub(super) fn operator_messages<'a>(
         |message: &&Value| matches!(message.str_at("role"), Some("system" | "developer"));
     match api {
         Api::Chat => messages.into_iter().take_while(is_operator).count(),
-        Api::Messages | Api::Responses | Api::Gemini => 0,
+        _ => 0,
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct StreamedResponse {
     pub(super) is_ended: bool,
 }
 
-/// The data of the events, in order, or the elements of a list; what is not JSON (`[DONE]`) is passed
+/// The data of the events, in order, the elements of a list, or the lines; what is not JSON (`[DONE]`) is passed
 /// over.
 pub(crate) fn events(stream: &str) -> Vec<Value> {
     let read = |text: &str| json::read_mended(text.as_bytes()).ok().map(|(value, _)| value);
@@ -25,6 +25,14 @@ pub(crate) fn events(stream: &str) -> Vec<Value> {
     if stream.trim_start().starts_with('[') {
         let elements = json::children(stream, 0..stream.len()).into_iter();
         return elements.filter_map(|element| read(stream.get(element.value)?)).collect();
+    }
+    // Others write a value on each line.
+    let mut lines = stream.lines().filter(|line| !line.is_empty());
+    if let (Some(first), Some(_)) =
+        (lines.next().filter(|line| line.starts_with('{')), lines.next())
+        && read(first).is_some()
+    {
+        return stream.lines().filter_map(read).collect();
     }
     let mut events = Vec::new();
     let mut data = String::new();
@@ -118,7 +126,9 @@ pub(super) fn stated_usage(of: &Value) -> Option<&Value> {
     let in_choices = choices.flat_map(|choice| {
         [choice.get("usage"), choice.pointer("/message/usage"), choice.pointer("/delta/usage")]
     });
-    let found = [of.get("usage"), of.get("usageMetadata")].into_iter().chain(in_choices);
+    let is_ollamas = ["prompt_eval_count", "eval_count"].iter().any(|key| of.get(*key).is_some());
+    let of_ollama = is_ollamas.then_some(of);
+    let found = [of.get("usage"), of.get("usageMetadata"), of_ollama].into_iter().chain(in_choices);
     let found = found.chain([of.pointer("/x_groq/usage")]);
     found.flatten().find(is_stated)
 }

@@ -7,12 +7,6 @@ use crate::json::Value;
 pub(crate) fn said_in(stream: &str) -> (String, String) {
     let (mut text, mut reasoning) = (String::new(), String::new());
     for event in events(stream) {
-        let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
-        for part in parts.into_iter().flatten() {
-            let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
-            let said = if is_thought { &mut reasoning } else { &mut text };
-            said.push_str(part.str_at("text").unwrap_or_default());
-        }
         let (said, thought) = said_by(&event);
         said.into_iter().for_each(|said| text.push_str(said));
         thought.into_iter().for_each(|thought| reasoning.push_str(thought));

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{ImportReport, Transcript, TranscriptFormat};
+use super::{ImportReport, Transcript, TranscriptFormat, Usage};
 use crate::{
     id::FacetType,
-    json::{self, Object, ObjectExt, Value},
+    json::{self, Object, ObjectExt, Value, object},
     veil::{ContentForm, Facet, FacetChange, PartSource},
 };
 
@@ -104,4 +104,35 @@ pub(super) fn check(format: &str, input: &str, expected: &str) -> ImportReport {
     let expected = expected.trim_matches('\n').trim_end();
     assert!(lines.trim_end() == expected, "expected:\n{expected}\n\nfound:\n{lines}");
     report
+}
+
+/// A document of exchanges: address, request, status, response as text.
+fn document(exchanges: &[(&str, &str, u64, &str)]) -> String {
+    let exchange = |(uri, request, status, response): &(&str, &str, u64, &str)| -> Value {
+        object! { "uri": *uri, "request": *request, "status": *status, "response": *response }
+            .into()
+    };
+    Value::from(object! { "interactions": exchanges.iter().map(exchange).collect::<Value>() })
+        .to_string()
+}
+
+/// As [`check`], of exchanges: address, request, status, response.
+#[track_caller]
+pub(super) fn check_wire(exchanges: &[(&str, &str, u64, &str)], expected: &str) -> ImportReport {
+    check("wire", &document(exchanges), expected)
+}
+
+/// What is known of each exchange: model, outcome, failure, usage.
+pub(super) fn exchanges(exchanges: &[(&str, &str, u64, &str)]) -> Vec<String> {
+    let document = document(exchanges);
+    let mut transcript = Transcript::new(document.as_bytes()).unwrap();
+    transcript.keep_exchanges();
+    transcript.by_ref().for_each(|record| drop(record.unwrap()));
+    let said = transcript.take_exchanges().into_iter().map(|exchange| {
+        let usage = exchange.usage.as_ref().map_or(Value::Null, Usage::to_json);
+        let model = exchange.model.as_deref().unwrap_or("-");
+        let failure = exchange.failure.as_deref().unwrap_or("-");
+        format!("{} {model} {failure} {usage}", exchange.api)
+    });
+    said.collect()
 }

@@ -36,6 +36,9 @@ pub(super) fn read(usage: &Value) -> Option<Usage> {
         read.openai();
     } else if any(&["promptTokenCount", "candidatesTokenCount", "totalTokenCount"]) {
         read.google();
+    } else if any(&["prompt_eval_count", "eval_count"]) {
+        read.usage.input = read.number(Member::Input, &["prompt_eval_count"]);
+        read.usage.output = read.number(Member::Output, &["eval_count"]);
     } else if any(&["inputOther", "inputCacheRead", "inputCacheCreation"]) {
         read.kimi();
     } else if any(&["cached", "thoughts", "tool"]) {

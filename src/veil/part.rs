@@ -290,7 +290,7 @@ impl Media {
 
 impl CacheMark {
     /// The mark that a provider's `cache_control` is.
-    fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         let kind = value.str_at("type")?.into();
         let ttl = value.str_at("ttl").map(Box::from);
         let mut extra = value.as_object()?.clone();

@@ -99,6 +99,24 @@ const VERBS: &[&str] = &[
 
 /// Parameters that hold no secret.
 const PARAMETERS: &[&str] = &["alt", "api-version", "beta", "include", "limit", "order", "stream"];
+/// How the names of models begin that addresses of Google and of Amazon say, behind a region.
+const MODELS: &[&str] = &[
+    "gemini-",
+    "gemma-",
+    "ai21.jamba",
+    "amazon.nova",
+    "amazon.titan",
+    "anthropic.claude",
+    "cohere.command",
+    "deepseek.",
+    "meta.llama",
+    "mistral.",
+    "openai.gpt",
+    "qwen.qwen",
+];
+const REGIONS: &[&str] = &["us", "eu", "apac", "jp", "au", "ca", "global", "us-gov"];
+/// A longer name is none.
+const MOST_MODEL: usize = 80;
 /// A longer value may be a key.
 const MOST_WORD: usize = 24;
 
@@ -123,15 +141,16 @@ pub fn allowed_headers<'h>(
     headers.into_iter().filter_map(allowed).collect()
 }
 
-/// Of the path of a request what is written: known words, and versions. Other parts become `*`, and so
-/// does what stands before a verb. Of parameters those are kept that have a known name and a short,
+/// Of the path of a request what is written: known words, versions, and names of models that their
+/// beginning tells. Other parts become `*`, and so does what stands before a verb. Of parameters those are kept that have a known name and a short,
 /// plain value. O(path).
 ///
 /// ```
 /// use afterimage_record::allowed_path;
 ///
 /// assert_eq!(allowed_path("/v1/messages?beta=true&key=AIza"), "/v1/messages?beta=true");
-/// assert_eq!(allowed_path("/v1beta/models/gemini-2:generateContent"), "/v1beta/models/*:generateContent");
+/// assert_eq!(allowed_path("/v1beta/models/gemini-2:generateContent"), "/v1beta/models/gemini-2:generateContent");
+/// assert_eq!(allowed_path("/v1beta/models/tuned-7:generateContent"), "/v1beta/models/*:generateContent");
 /// assert_eq!(allowed_path("/v1/responses/resp_68ab"), "/v1/responses/*");
 /// ```
 pub fn allowed_path(target: &str) -> String {
@@ -152,13 +171,28 @@ pub fn allowed_path(target: &str) -> String {
 }
 
 fn allowed_word(word: &str) -> String {
-    if word.is_empty() || WORDS.contains(&word) || is_version(word) {
+    if word.is_empty() || WORDS.contains(&word) || is_version(word) || is_model(word) {
         return word.to_owned();
     }
     match word.rsplit_once(':') {
+        Some((model, verb)) if VERBS.contains(&verb) && is_model(model) => word.to_owned(),
         Some((_, verb)) if VERBS.contains(&verb) => format!("*:{verb}"),
         _ => "*".to_owned(),
     }
+}
+
+/// A name of a model that only an address says, in small letters, as no key is: `gemini-2.5-pro`,
+/// `us.anthropic.claude-sonnet-4-5-20250929-v1%3A0`.
+fn is_model(word: &str) -> bool {
+    let word = word.replace("%3A", ":");
+    let (region, rest) = word.split_once('.').unwrap_or_default();
+    let name = if REGIONS.contains(&region) { rest } else { &word };
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-')
+    };
+    word.len() <= MOST_MODEL
+        && MODELS.iter().any(|start| name.starts_with(start))
+        && word.bytes().all(is_plain)
 }
 
 /// A version of an API: `v1`, `v1beta`, `v2alpha1`.
@@ -215,6 +249,12 @@ mod tests {
             ("/v1/models?planted", "/v1/models"),
             ("/bot123:ABCDEFGHIJKLMNOPQRSTUVWXYZ/send", "/*/*"),
             ("/planted-secret-key/v1/messages", "/*/v1/messages"),
+            (
+                "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+                "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+            ),
+            ("/model/planted.anthropic.claude-7/converse", "/model/*/converse"),
+            ("/v1/models/gemini-Planted:generateContent", "/v1/models/*:generateContent"),
             ("/v1/models/claude:plantedverb", "/v1/models/*"),
             ("//v1/messages/", "//v1/messages/"),
             ("/sk-ant-1234/messages#planted", "/*/messages"),

@@ -263,7 +263,7 @@ fn summarise(
 fn rules(api: Api) -> PrefixRules {
     match api {
         Api::Messages => PrefixRules::ANTHROPIC,
-        Api::Chat | Api::Responses | Api::Gemini => PrefixRules::OPENAI,
+        _ => PrefixRules::OPENAI,
     }
 }
 

@@ -104,7 +104,7 @@ impl Model {
     /// [`ErrorKind::Shape`] where a parameter is a member that the session writes itself, and for an API
     /// whose requests it does not write.
     pub(super) fn expect_own(&self) -> Result<()> {
-        if self.api == Api::Gemini {
+        if !matches!(self.api, Api::Chat | Api::Messages | Api::Responses) {
             let expected = "the API `chat`, `messages` or `responses`, which sessions write";
             return Err(Error::expected(expected, self.api).under("api"));
         }
@@ -123,9 +123,8 @@ impl Model {
     fn limit_key(&self) -> &'static str {
         match self.api {
             Api::Messages => "max_tokens",
-            Api::Chat => "max_completion_tokens",
             Api::Responses => "max_output_tokens",
-            Api::Gemini => "maxOutputTokens",
+            _ => "max_completion_tokens",
         }
     }
 

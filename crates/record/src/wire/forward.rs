@@ -50,6 +50,9 @@ pub(super) async fn answer(
         let check = route.check.as_ref();
         let misled = check
             .and_then(|KeyCheck(check)| check(&guard::carriers(found.path, request.headers())));
+        let misled = misled.or_else(|| {
+            guard::is_signed(request.uri(), request.headers()).then(|| SIGNED.to_owned())
+        });
         Ok((uri, start, misled))
     });
     let target = match target {
@@ -67,6 +70,13 @@ pub(super) async fn answer(
         Err(refusal) => refused(refusal),
     })
 }
+
+/// Why a request that is signed for a host is refused: the provider would refuse it too, and nobody
+/// would know why.
+const SIGNED: &str = "the request is signed for the host that it was sent to (AWS Signature Version 4), \
+                      and the signature is wrong at any other: it was not passed on. Bedrock takes a \
+                      key in the place of a signature: set AWS_BEARER_TOKEN_BEDROCK. Traffic that is \
+                      signed is read from HAR files";
 
 /// Where a request goes, and how it is written down.
 fn destination<'s>(shared: &'s Shared, target: &Target<'_>) -> Option<(&'s Route, Uri, Start)> {

@@ -7,7 +7,7 @@ use std::{
 
 use hyper::{
     HeaderMap, Method, StatusCode, Uri,
-    header::{HOST, ORIGIN, UPGRADE},
+    header::{AUTHORIZATION, HOST, ORIGIN, UPGRADE},
 };
 
 use super::websocket;
@@ -84,6 +84,13 @@ pub(super) fn carriers(path: &str, headers: &HeaderMap) -> String {
     iter::once(path.into()).chain(values).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a request is signed for its host, as those of AWS are: by a header, or by its parameters.
+pub(super) fn is_signed(uri: &Uri, headers: &HeaderMap) -> bool {
+    let header = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    header.is_some_and(|value| value.starts_with(b"AWS4-"))
+        || uri.query().is_some_and(|query| query.contains("X-Amz-Signature="))
+}
+
 /// Compares in a time that does not tell how much is the same.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
@@ -93,6 +100,18 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_signed_for_its_host_is_known() {
+        let signed = |uri: &str, key: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, key.parse().unwrap());
+            is_signed(&uri.parse().unwrap(), &headers)
+        };
+        assert!(signed("/model/m/converse", "AWS4-HMAC-SHA256 Credential=planted"));
+        assert!(signed("/model/m/converse?X-Amz-Signature=planted", "x"));
+        assert!(!signed("/model/m/converse", "Bearer bedrock-api-key-planted"));
+    }
 
     fn refused(method: &str, uri: &str, headers: &[(&'static str, &str)]) -> Option<u16> {
         let mut map = HeaderMap::new();
