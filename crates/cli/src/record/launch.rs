@@ -86,7 +86,7 @@ impl Launch {
         let mut files = Vec::new();
         for argument in self.arguments {
             let (argument, file) = argument
-                .resolve(&base)
+                .resolve(base)
                 .map_err(|error| Failure::new(format!("cannot write a temporary file: {error}")))?;
             command.arg(argument);
             files.extend(file);
@@ -101,7 +101,7 @@ impl Launch {
             let hosts = set.1.as_deref().or(other.1.as_deref());
             command.env(set.0, without_proxy(hosts));
         }
-        let over = self.overlay.map(|overlay| overlay.create(&base)).transpose()?;
+        let over = self.overlay.map(|overlay| overlay.create(base)).transpose()?;
         if let Some((variable, path)) = over.as_ref().map(OverlayFolder::variable) {
             command.env(variable, path);
         }

@@ -1,4 +1,4 @@
-//! OpenCode lays the configuration in a variable over those of its files, key by key.
+//! `OpenCode` lays the configuration in a variable over those of its files, key by key.
 //!
 //! So that variable gets the base URLs of all providers which its files name. Only the files that an
 //! organisation manages outrank it.
@@ -41,9 +41,8 @@ pub(super) fn content(arguments: &[OsString], routes: &mut Routes) -> Option<Set
     let given = std::env::var(CONTENT).unwrap_or_default();
     let mut content = match jsonc::read(given.as_bytes()) {
         Ok(Value::Object(content)) => content,
-        Ok(_) => return None,
         Err(_) if given.trim().is_empty() => Object::new(),
-        Err(_) => return None,
+        _ => return None,
     };
     lay(&mut providers, content.get(PROVIDER));
     for path in in_folder(Path::new(MANAGED)) {
@@ -120,7 +119,7 @@ fn resolved(url: &str, routes: &Routes) -> Option<String> {
     Some(text)
 }
 
-/// The folder that OpenCode works in.
+/// The folder that `OpenCode` works in.
 fn folder(arguments: &[OsString]) -> PathBuf {
     let value = |word: &OsString| {
         let word = word.to_str()?;
@@ -160,7 +159,7 @@ fn in_folder(folder: &Path) -> [PathBuf; 2] {
     ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name))
 }
 
-/// What cannot be read is for OpenCode to say.
+/// What cannot be read is for `OpenCode` to say.
 fn read(path: &Path) -> Option<Object> {
     match jsonc::read(&fs::read(path).ok()?).ok()? {
         Value::Object(object) => Some(object),
