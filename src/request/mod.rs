@@ -57,7 +57,7 @@ pub use parts::{PartKind, RequestPart};
 pub use recording::Recording;
 pub(crate) use reports::Reports;
 pub use reports::answering_model;
-pub(crate) use request::form_of;
+pub(crate) use request::{CountedParts, form_of};
 pub use request::{Request, RequestTokens};
 pub(crate) use tools::{RecordedTools, written as tools_written};
 

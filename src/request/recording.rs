@@ -178,7 +178,12 @@ impl Recording {
             let again = if is_failed { exchange.request.clone() } else { BodyText::default() };
             failed.insert(Arc::clone(session), again);
             let is_last = last_of.get(session) == Some(&exchange.line);
-            exchange.previous = before.insert(Arc::clone(session), exchange.number);
+            exchange.previous = if is_joined && exchange.unread.is_some() {
+                // A call that its client logs nothing of has no place among the others.
+                before.get(session).copied()
+            } else {
+                before.insert(Arc::clone(session), exchange.number)
+            };
             let last = exchange.frames.iter().rev().copied().flatten().next();
             exchange.last_frame = last.or(exchange.last_frame);
             // Of a request whose messages were not repeated nothing is known.
@@ -257,8 +262,18 @@ impl Recording {
     ///
     /// Cost: O(the strings of the frame).
     pub fn facet_of(&self, session: &str, frame: FrameSeq, text: &str) -> Option<FacetId> {
-        let frame = self.history(session)?.get(frame)?;
-        frame.added().find_map(|facet| facet_that_says(facet, text)).cloned()
+        let history = self.history(session)?;
+        let frames = history.frames();
+        let says = |frame: Arc<Frame>| {
+            frame.added().find_map(|facet| facet_that_says(facet, text)).cloned()
+        };
+        // What a client sent as one message it may have written down in several records.
+        let is_spread = self.format.holds() == Holds::Transcript;
+        let first = frames.first_from(frame);
+        let others = (first + 1..frames.len())
+            .take_while(|index| is_spread && frames.source(*index) != Some(Source::Agent));
+        says(history.get(frame)?)
+            .or_else(|| others.filter_map(|index| frames.get(index)).find_map(says))
     }
 
     /// The request with this number, as the model saw it. One of a transcript is rendered and written

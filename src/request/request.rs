@@ -1,5 +1,6 @@
 use std::{
     borrow::Cow,
+    collections::HashMap,
     sync::{Arc, OnceLock},
 };
 
@@ -233,9 +234,14 @@ impl Request {
 
     /// The tokens of the parts. Counts each: O(text).
     pub fn tokens(&self, counter: &dyn TokenCounter) -> RequestTokens {
+        self.tokens_by(|part| self.tokens_of(part, counter))
+    }
+
+    /// The tokens of the parts, which `count` counts.
+    pub(crate) fn tokens_by(&self, mut count: impl FnMut(&RequestPart) -> u64) -> RequestTokens {
         let mut tokens = RequestTokens::default();
         for part in self.parts() {
-            let count = self.tokens_of(&part, counter);
+            let count = count(&part);
             match &part.kind {
                 PartKind::Tool { .. } => tokens.tools += count,
                 PartKind::System { .. } => tokens.system += count,
@@ -387,6 +393,29 @@ pub(crate) const fn form_of(api: Api) -> Form {
         Api::Gemini => Form::Gemini,
         // Messages with the roles of Chat Completions; no request is written for these.
         Api::Ollama | Api::Generate | Api::Converse => Form::OpenaiChat,
+    }
+}
+
+/// Counts the parts of requests that repeat each other, each once.
+#[derive(Debug, Default)]
+pub(crate) struct CountedParts(HashMap<[u8; 32], u64>);
+
+impl CountedParts {
+    /// As [`Request::tokens_of`]. Counts a part that was not counted before; hashes others.
+    pub(crate) fn of(
+        &mut self,
+        request: &Request,
+        part: &RequestPart,
+        counter: &dyn TokenCounter,
+    ) -> u64 {
+        let is_counted = !matches!(part.kind, PartKind::Parameter { .. } | PartKind::Form);
+        let written = request.body.get(part.range.clone()).filter(|_| is_counted);
+        let Some(written) = written else { return 0 };
+        let is_tool = matches!(part.kind, PartKind::Tool { .. });
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[u8::from(is_tool)]).update(written.as_bytes());
+        let hash = *hasher.finalize().as_bytes();
+        *self.0.entry(hash).or_insert_with(|| request.tokens_of(part, counter))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    request::{PartKind, Request},
+    request::{CountedParts, PartKind, Request},
     tokens::TokenCounter,
     window::ContextSize,
 };
@@ -80,9 +80,13 @@ impl RequestTally {
 }
 
 impl RequestSize {
-    /// That of a recorded request. Counts its tokens. O(the body).
-    pub(super) fn of(request: &Request, counter: &dyn TokenCounter) -> Self {
-        let tokens = request.tokens(counter);
+    /// That of a recorded request. Counts the tokens of what no earlier one had. O(the body).
+    pub(super) fn of(
+        request: &Request,
+        counted: &mut CountedParts,
+        counter: &dyn TokenCounter,
+    ) -> Self {
+        let tokens = request.tokens_by(|part| counted.of(request, part, counter));
         let mut context = ContextSize {
             bytes: request.body().len() as u64,
             system_tokens: tokens.system,

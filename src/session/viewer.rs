@@ -8,7 +8,9 @@ use crate::{
     hud::{Hud, RenderRequest},
     id::{FacetType, FrameSeq, Millis},
     json::Value,
-    request::{Answer, Answers, Exchange, Lack, Provenance, RecordedTools, Reports, Request},
+    request::{
+        Answer, Answers, CountedParts, Exchange, Lack, Provenance, RecordedTools, Reports, Request,
+    },
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
     transcript::{Holds, Record, TranscriptFormat},
@@ -55,6 +57,7 @@ pub struct Viewer<'h> {
     early: HashMap<FrameSeq, (Exchange, RequestSize)>,
     /// The frame that came last.
     seen: Option<FrameSeq>,
+    counted: CountedParts,
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +104,7 @@ impl<'h> Viewer<'h> {
         let keeps_facets = format.holds() == Holds::Frames;
         let may_replace = format.may_retract();
         let reports = Reports::of(format.api());
-        let (sessions, worked_out, recorded, early, seen) = Default::default();
+        let (sessions, worked_out, recorded, early, seen, counted) = Default::default();
         Self {
             hud,
             format,
@@ -113,6 +116,7 @@ impl<'h> Viewer<'h> {
             recorded,
             early,
             seen,
+            counted,
         }
     }
 
@@ -221,11 +225,12 @@ impl<'h> Viewer<'h> {
     /// none is worked out from the frames but for answers of a client's session that logged none for
     /// them. Keeps no body of it.
     ///
-    /// Cost: counts the tokens of the request with `counter`, O(the body); without one the request is
-    /// in no sum of tokens.
+    /// Cost: counts the tokens of what no earlier request had with `counter`, O(the body); without one
+    /// the request is in no sum of tokens.
     pub fn exchange(&mut self, exchange: Exchange, counter: Option<&dyn TokenCounter>) {
         let size = counter.filter(|_| !exchange.is_unlisted);
-        let size = size.map(|by| RequestSize::of(&Request::recorded(&exchange), by));
+        let request = || Request::recorded(&exchange);
+        let size = size.map(|by| RequestSize::of(&request(), &mut self.counted, by));
         let size = size.unwrap_or_default();
         if self.format.holds() == Holds::Transcript {
             match exchange.answer() {

@@ -1,9 +1,9 @@
 //! What Claude Code put before the model besides messages: records of type `attachment`.
 //!
-//! A record holds the text alone. The harness wraps it in words of its own (`<system-reminder>`),
-//! which no record has.
+//! Since version 2.1.332 a record holds what was sent (`rendered`). Before, it holds the text alone: the
+//! harness wraps it in words of its own (`<system-reminder>`), which no record has.
 
-use super::{chat, draft::FrameDraft, parts};
+use super::{chat, draft::FrameDraft, parts, take};
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
@@ -31,7 +31,7 @@ const NOT_SENT: [&str; 11] = [
 ];
 
 /// The members that hold the text of a kind, the first that has one; of all others it is `content`.
-const TEXTS: [(&str, &[&str]); 27] = [
+const TEXTS: [(&str, &[&str]); 28] = [
     ("agent_listing_delta", &["addedLines"]),
     ("agent_mention", &["agentType"]),
     ("async_hook_response", &["response"]),
@@ -43,6 +43,7 @@ const TEXTS: [(&str, &[&str]); 27] = [
     ("edited_text_file", &["snippet"]),
     ("hook_blocking_error", &["blockingError"]),
     ("hook_stopped_continuation", &["message"]),
+    ("instructions", &["files"]),
     ("invoked_skills", &["skills"]),
     ("mcp_instructions_delta", &["addedBlocks"]),
     ("opened_file_in_ide", &["displayPath", "filename"]),
@@ -84,7 +85,8 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
         return Err(String::new());
     };
     let kind = attachment.str_at("type").unwrap_or_default().to_owned();
-    if NOT_SENT.contains(&kind.as_str()) {
+    let sent = sent(record, &attachment);
+    if sent.is_empty() && NOT_SENT.contains(&kind.as_str()) {
         return Err(kind);
     }
     let source = if kind == "queued_command" && is_users(&attachment) {
@@ -104,13 +106,17 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
         }
         attachment.put(member, value);
     }
+    if !sent.is_empty() {
+        draft.facets = sent;
+    }
     if draft.facets.is_empty() {
         return Err(kind);
     }
     for facet in &mut draft.facets {
         facet.attributes.put(KIND, kind.as_str());
         if facet.display_name.is_none() {
-            facet.display_name = name_of(&attachment);
+            let of_kind = || record.contains_key("renderedRole").then(|| kind.clone());
+            facet.display_name = name_of(&attachment).or_else(of_kind);
         }
         if let (Some(path), None) = (&path, facet.attributes.get(PATH)) {
             facet.attributes.put(PATH, path.as_str());
@@ -118,6 +124,44 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
     }
     record.put("attachment", attachment);
     Ok(draft)
+}
+
+/// What was sent of an attachment, where the record says it: a text with several files is a facet for
+/// each of them.
+fn sent(record: &mut Object, attachment: &Object) -> Vec<Facet> {
+    let files = attachment.get("files").and_then(Value::as_array).unwrap_or_default();
+    let mut draft = FrameDraft::record(Source::Environment, 0);
+    for part in take::list(record, "rendered").unwrap_or_default() {
+        match part.get("content") {
+            Some(Value::String(text)) => draft.facets.extend(by_file(text, files)),
+            Some(content) => chat::content(content.clone(), &FacetType::EVENT, &mut draft),
+            None => {}
+        }
+    }
+    draft.facets
+}
+
+/// A text cut where the contents of these files begin.
+fn by_file(text: &str, files: &[Value]) -> Vec<Facet> {
+    let mut facets: Vec<Facet> = Vec::new();
+    let (mut rest, mut of) = (text, None);
+    let mut add = |text: &str, path: Option<&str>| {
+        let mut facet = parts::text(FacetType::EVENT, text.to_owned());
+        facet.display_name = path.map(str::to_owned);
+        if let Some(path) = path {
+            facet.attributes.put(PATH, path);
+        }
+        facets.extend((!text.is_empty()).then_some(facet));
+    };
+    for path in files.iter().filter_map(|file| file.str_at("path")) {
+        let begins = rest.find(&format!("Contents of {path}"));
+        if let Some((before, after)) = begins.and_then(|at| rest.split_at_checked(at)) {
+            add(before, of);
+            (rest, of) = (after, Some(path));
+        }
+    }
+    add(rest, of);
+    facets
 }
 
 /// Whether a message, or a command that waited, was the user's: others come from agents and tasks.
@@ -151,7 +195,8 @@ fn facets(kind: &str, value: &Value) -> Vec<Facet> {
             of_text(lines.join("\n"))
         }
         (
-            "invoked_skills" | "relevant_memories" | "diagnostics" | "teammate_mailbox",
+            "instructions" | "invoked_skills" | "relevant_memories" | "diagnostics"
+            | "teammate_mailbox",
             Value::Array(items),
         ) => items.iter().filter_map(named).collect(),
         ("queued_command" | "hook_additional_context", Value::Array(blocks))

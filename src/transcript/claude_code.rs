@@ -6,6 +6,7 @@ use super::{
     LimitWindow, attachments,
     branches::{Branches, Parent},
     chat,
+    claude_costs::ClaudeCosts,
     claude_requests::LoggedRequests,
     draft::{CompactionRecord, FrameDraft, Replaced},
     joining::{Joining, Part},
@@ -76,6 +77,7 @@ pub(super) struct ClaudeCodeReader {
     results: BTreeMap<u64, Vec<Facet>>,
     answered: Recent<u64>,
     requests: LoggedRequests,
+    costs: ClaudeCosts,
 }
 
 impl ClaudeCodeReader {
@@ -119,6 +121,9 @@ impl ClaudeCodeReader {
         sink: &mut Sink,
     ) {
         if kind == "assistant" {
+            if let Some(draft) = self.requests.begins(&record, &session, sink) {
+                self.joining.begin_with(&session, draft, sink);
+            }
             self.requests.answer(&record, &session, line);
         }
         let Some(Value::Object(mut message)) = record.shift_remove("message") else { return };
@@ -136,6 +141,8 @@ impl ClaudeCodeReader {
             _ if is_marked(&record, "isMeta") => Role::Other,
             _ => Role::Prompt,
         };
+        // Versions that say so write down what was sent with a prompt behind it.
+        let is_led = matches!(role, Role::Prompt) && record.contains_key("rowSource");
         // What the harness says in the user's place is none of the user's words.
         let is_in_place = matches!(role, Role::Prompt | Role::Other);
         if is_in_place && (!attachments::is_users(&record) || is_of_harness(&draft)) {
@@ -153,9 +160,12 @@ impl ClaudeCodeReader {
         if has_result {
             self.remember(&draft, &session, line);
         }
-        let part = role.part();
+        let part = if is_led { Part::Led } else { role.part() };
         draft.outside = self.place(&record, role, &session, line, sink);
         describe(&mut draft, record);
+        if kind == "assistant" {
+            self.costs.answer(&draft, &session);
+        }
         self.joining.take(session, draft, part, sink);
     }
 
@@ -440,7 +450,9 @@ impl super::Decoder for ClaudeCodeReader {
         let kind = record.str_at("type").unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
-        self.starts.note(&record, &session);
+        if self.starts.note(&record, &session) {
+            self.costs.has_subagent();
+        }
         if !(has_message && matches!(kind.as_str(), "user" | "assistant")) {
             self.place(&record, Role::Other, &session, line, sink);
         }
@@ -464,7 +476,11 @@ impl super::Decoder for ClaudeCodeReader {
                 Some("microcompact_boundary") => self.clear(record, session, line, sink),
                 Some(subtype) => {
                     match subtype {
-                        "compact_boundary" => self.boundary(&record, session),
+                        "compact_boundary" => {
+                            let call = self.requests.compacted(&record, line);
+                            self.costs.compacted(&session, call);
+                            self.boundary(&record, session);
+                        }
                         "api_error" => self.requests.failed(&record, &session),
                         _ => {}
                     }
@@ -478,13 +494,23 @@ impl super::Decoder for ClaudeCodeReader {
                 Ok(mut draft) => {
                     if sink.keeps_exchanges() {
                         self.note(&draft, &session, line);
+                        // A request has the text in one.
+                        let text: String =
+                            draft.facets.iter().map(|facet| &*facet.content).collect();
+                        self.requests.note(&session, &text, line);
                     }
+                    let is_sent = record.contains_key("renderedRole");
                     describe(&mut draft, record);
-                    self.joining.take(session, draft, Part::Between, sink);
+                    let part = if is_sent { Part::Before } else { Part::Between };
+                    self.joining.take(session, draft, part, sink);
                 }
                 Err(kind) if kind.is_empty() => sink.skip("attachment"),
                 Err(kind) => sink.skip(&format!("attachment/{kind}")),
             },
+            "cost-state" => {
+                self.costs.state(&record, &session, line, sink);
+                sink.skip(&kind);
+            }
             kind if METADATA.contains(&kind) => sink.skip(kind),
             "" => sink.unknown(line, "a record without a type", record.into()),
             kind => sink.unknown(line, format!("a record of type {kind}"), record.into()),
@@ -494,6 +520,10 @@ impl super::Decoder for ClaudeCodeReader {
     fn finish(&mut self, sink: &mut Sink) {
         self.joining.finish(sink);
         self.requests.give(true, sink);
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        self.costs.give(sink);
     }
 }
 

@@ -5,15 +5,23 @@
 //! how many of its messages it keeps, and the hashes of those that follow. A hash that no blob has is
 //! that of an answer of the file. What does not have the hash that is stated is never used.
 
-use std::{collections::VecDeque, fmt::Write};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt::Write,
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 
-use super::{Api, BodyText, Exchange, exchange::model_named, recent::Recent, sink::Sink, take};
+use super::{
+    Api, BodyText, Exchange, chat, draft::FrameDraft, exchange::model_named, recent::Recent,
+    sink::Sink, take,
+};
 use crate::{
-    id::FrameSeq,
+    id::{FacetType, FrameSeq},
     json::{self, Object, ObjectExt, Value},
+    veil::Source,
 };
 
 /// How many bytes of messages are kept. The oldest are forgotten first.
@@ -28,15 +36,17 @@ const WAITING: usize = 1_024;
 /// The requests of a file, from the records that it holds them in.
 #[derive(Debug, Default)]
 pub(super) struct LoggedRequests {
-    shapes: IndexMap<String, Object>,
+    shapes: IndexMap<String, Arc<Object>>,
     /// By their hashes.
     messages: IndexMap<String, Message>,
     bytes: usize,
     /// The index of the first message whose text was not forgotten.
     oldest: usize,
     requests: IndexMap<String, Link>,
-    /// The shape of each request, by the hash of its id.
-    shape_of: Recent<u64>,
+    /// The shape of requests that are not answered, and the line of each, by its id.
+    shape_of: IndexMap<String, (Arc<Object>, u64)>,
+    /// The shape of the last answer of each session, and the line of its system prompt.
+    in_force: HashMap<String, (Arc<Object>, u64)>,
     waiting: VecDeque<Waiting>,
     /// The last answers, by session and id, as far as they are written down.
     answers: IndexMap<String, Answer>,
@@ -71,9 +81,8 @@ struct Waiting {
     session: String,
     line: u64,
     record: Object,
-    /// The lines of the first record of the answer, and of the system prompt.
+    /// The line of the first record of the answer.
     answer: Option<u64>,
-    system: Option<u64>,
     status: Option<u64>,
     failure: Option<String>,
 }
@@ -108,8 +117,37 @@ impl LoggedRequests {
             self.shapes.shift_remove_index(0);
         }
         if let Value::Object(shape) = shape {
-            self.shapes.insert(hash, shape);
+            self.shapes.insert(hash, Arc::new(shape));
         }
+    }
+
+    /// The system prompt and the tools of the request that an answer names, where the session had others
+    /// before, as a frame.
+    pub(super) fn begins(
+        &mut self,
+        record: &Object,
+        session: &str,
+        sink: &Sink,
+    ) -> Option<FrameDraft> {
+        let (shape, line) = self.shape_of.shift_remove(record.str_at("requestRef")?)?;
+        let before = self.in_force.get(session);
+        if before.is_some_and(|(before, _)| *before == shape) {
+            return None;
+        }
+        let mut draft = FrameDraft::record(Source::System, line);
+        let mut told_at = line;
+        let system = shape.get("system");
+        match before.filter(|(before, _)| before.get("system") == system) {
+            Some((_, at)) => told_at = *at,
+            None => {
+                let frame = before.and_then(|(_, at)| sink.frame_at(session, *at));
+                draft.edits.extend(frame.map(|frame| (frame, Vec::new())));
+                chat::content(system.cloned().unwrap_or_default(), &FacetType::SYSTEM, &mut draft);
+            }
+        }
+        draft.payload.put_some("tools", shape.get("tools").cloned());
+        self.in_force.insert(session.to_owned(), (shape, told_at));
+        Some(draft)
     }
 
     /// Takes a message.
@@ -208,9 +246,11 @@ impl LoggedRequests {
     pub(super) fn request(&mut self, record: Object, session: &str, line: u64, sink: &mut Sink) {
         let text = |key: &str| record.str_at(key).unwrap_or_default().to_owned();
         let id = text("id");
-        let shape = self.shapes.get_index_of(&text("shapeHash"));
-        if let Some(shape) = shape {
-            self.shape_of.insert(&id, shape as u64);
+        if let Some(shape) = self.shapes.get(&text("shapeHash")) {
+            if self.shape_of.len() >= WAITING {
+                self.shape_of.shift_remove_index(0);
+            }
+            self.shape_of.insert(id.clone(), (Arc::clone(shape), line));
         }
         if !sink.keeps_exchanges() || self.requests.contains_key(&id) {
             return;
@@ -226,9 +266,9 @@ impl LoggedRequests {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
         let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
         self.requests.insert(id.clone(), Link { base, keep, tail });
-        let (session, system) = (session.to_owned(), None);
+        let session = session.to_owned();
         let (answer, status, failure) = Default::default();
-        let waiting = Waiting { id, session, line, record, answer, system, status, failure };
+        let waiting = Waiting { id, session, line, record, answer, status, failure };
         self.waiting.push_back(waiting);
         if self.waiting.len() > WAITING
             && let Some(oldest) = self.waiting.pop_front()
@@ -248,6 +288,21 @@ impl LoggedRequests {
         last.failure = status.or_else(|| said.map(str::to_owned));
     }
 
+    /// The call that a session was compacted with, of which nothing else is written down. `None` of a
+    /// session without requests.
+    pub(super) fn compacted(&self, record: &Object, line: u64) -> Option<Exchange> {
+        let metadata = record.get("compactMetadata");
+        self.is_used().then(|| Exchange {
+            line: Some(line),
+            api: Api::Messages,
+            time: record.str_at("timestamp").map(str::to_owned),
+            duration_ms: metadata.and_then(|of| of.get("durationMs")?.as_u64()),
+            unread: Some("the client logs no request of a compaction".to_owned()),
+            request: "{}".into(),
+            ..Exchange::default()
+        })
+    }
+
     /// Gives out the requests whose answers have frames; at the end all.
     pub(super) fn give(&mut self, is_end: bool, sink: &mut Sink) {
         if is_end {
@@ -265,7 +320,11 @@ impl LoggedRequests {
 
     fn give_one(&mut self, waiting: Waiting, sink: &mut Sink) {
         let frame = |line: Option<u64>| sink.frame_at(&waiting.session, line?).map(FrameSeq::new);
-        let (answer, system_frame) = (frame(waiting.answer), frame(waiting.system));
+        let shape = waiting.record.str_at("shapeHash").and_then(|hash| self.shapes.get(hash));
+        let in_force = self.in_force.get(&waiting.session);
+        let system = in_force.filter(|(in_force, _)| shape.is_some_and(|of| of == in_force));
+        let system_frame = frame(system.map(|(_, line)| *line));
+        let answer = frame(waiting.answer);
         let (body, frames, unread) = match self.body(&waiting, sink) {
             Ok((body, frames)) => (body, frames, None),
             Err(lacks) => {
@@ -279,7 +338,7 @@ impl LoggedRequests {
             }
         };
         let model = waiting.record.get("params").and_then(|params| params.str_at("model"));
-        let failure = waiting.failure.or_else(|| Some("no response".to_owned()));
+        let failure = waiting.failure.or_else(|| Some("the file holds no answer".to_owned()));
         sink.session(&waiting.session);
         sink.exchange(Exchange {
             line: Some(waiting.line),
@@ -333,7 +392,7 @@ impl LoggedRequests {
         let mut body = params.cloned().unwrap_or_default();
         // It is a header on the wire.
         body.shift_remove("betas");
-        let mut head = Value::from(shape.clone());
+        let mut head = Value::from(Object::clone(shape));
         let mut marked: IndexMap<usize, Value> = IndexMap::new();
         let marks = waiting.record.get("cacheControl").and_then(Value::as_array);
         for mark in marks.unwrap_or_default() {

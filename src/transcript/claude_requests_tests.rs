@@ -123,9 +123,9 @@ fn requests_are_as_they_were_sent_with_the_answers_of_the_frames() {
     assert_eq!(
         rows(&recording),
         [
-            "1 logged Answered 0..0 -> 1 Some(2)",
-            "2 logged Failed 0..2 -> - None",
-            "3 logged Answered 0..2 -> 3 Some(2)",
+            "1 logged Answered 0..0 -> 2 Some(2)",
+            "2 logged Failed 0..3 -> - None",
+            "3 logged Answered 0..3 -> 4 Some(2)",
         ]
     );
     let [_, failed, retry] = recording.exchanges() else { panic!() };
@@ -144,7 +144,7 @@ fn an_answer_without_a_request_in_the_file_is_worked_out() {
     let (recording, _) = read(&lines);
     let rows = rows(&recording);
     assert_eq!(rows[0], "1 reconstructed Answered -..- -> 1 Some(2)");
-    assert_eq!(rows[3], "4 logged Answered 2..4 -> 5 Some(2)");
+    assert_eq!(rows[3], "4 logged Answered 2..5 -> 6 Some(2)");
     assert!(recording.request(1).unwrap().body().contains("Who?"));
 }
 
@@ -190,4 +190,114 @@ fn no_order_of_the_records_is_a_danger() {
             read(&lines);
         }
     }
+}
+
+fn cost(input: u64, read: u64, output: u64) -> String {
+    let figures =
+        format!(r#""inputTokens":{input},"cacheReadInputTokens":{read},"outputTokens":{output}"#);
+    record("cost-state", &format!(r#""modelUsage":{{"m":{{{figures}}}}}"#))
+}
+
+fn boundary() -> String {
+    record(
+        "system",
+        r#""uuid":"b","subtype":"compact_boundary","compactMetadata":{"durationMs":40}"#,
+    )
+}
+
+fn sums(recording: &Recording) -> (u64, u64) {
+    let usages = recording.reported().filter_map(|of| of.usage.as_ref());
+    usages.fold((0, 0), |(input, output), usage| {
+        (input + usage.input.unwrap_or(0), output + usage.output.unwrap_or(0))
+    })
+}
+
+#[test]
+fn a_compaction_is_a_row_and_the_sum_is_what_the_client_states() {
+    let mut lines = session();
+    lines.push(cost(14, 0, 4));
+    lines.extend([boundary(), said("In short."), cost(44, 10, 9)]);
+    let (recording, _) = read(&lines);
+    let last = recording.exchanges().last().unwrap();
+    assert_eq!((last.number, last.duration_ms), (4, Some(40)));
+    assert_eq!(last.unread.as_deref(), Some("the client logs no request of a compaction"));
+    assert_eq!(last.usage.as_ref().unwrap().cache_read, Some(10));
+    assert_eq!(sums(&recording), (54, 9));
+    // A run that counted anew is added, and what is stated twice counts once.
+    lines.extend([said("More?"), answer("Eight.", ""), cost(7, 0, 2), cost(7, 0, 2)]);
+    assert_eq!(sums(&read(&lines).0), (61, 11));
+    // Of two compactions nobody knows what each cost.
+    lines.extend([boundary(), boundary(), cost(20, 0, 6)]);
+    let (recording, _) = read(&lines);
+    assert_eq!(sums(&recording), (74, 15));
+    let unlisted: Vec<_> = recording.reported().filter(|of| of.is_unlisted).collect();
+    assert_eq!(unlisted.len(), 1);
+    // Without a statement nothing is made up.
+    let stated = |line: &String| line.contains("cost-state");
+    lines.retain(|line| !stated(line));
+    assert_eq!(sums(&read(&lines).0), (21, 6));
+}
+
+#[test]
+fn what_a_client_put_before_a_prompt_comes_before_it_as_it_was_sent() {
+    let sent = "Rules.\\n\\nContents of /w/CLAUDE.md:\\n\\nMetres.\\n\\nContents of /w/knots.md:\\n\\nKnots.";
+    let files = r#"[{"path":"/w/CLAUDE.md","content":"Metres."},{"path":"/w/knots.md","content":"Knots."}]"#;
+    let attachment = |uuid: &str, attachment: &str, sent: &str| {
+        let rendered = format!(r#""rendered":[{{"content":"{sent}"}}],"renderedRole":"user""#);
+        record("attachment", &format!(r#""uuid":"{uuid}","attachment":{attachment},{rendered}"#))
+    };
+    let instructions = format!(r#"{{"type":"instructions","files":{files}}}"#);
+    let (first, call) = (user(sent), r#"{"type":"tool_use","id":"c","name":"tide","input":{}}"#);
+    let prompt = said("How deep?").replace("\"uuid\"", "\"rowSource\":\"local\",\"uuid\"");
+    let result = r#"{"type":"tool_result","tool_use_id":"c","content":"Six."}"#;
+    let lines = [
+        prompt,
+        attachment("i", &instructions, sent),
+        attachment("d", r#"{"type":"date","date":"today"}"#, "It is today."),
+        shape(),
+        blob(&first),
+        request("r1", None, 0, &[&first], 0),
+        record(
+            "assistant",
+            &format!(
+                r#""uuid":"c","requestRef":"r1","message":{{"role":"assistant","id":"m","content":[{call}]}}"#
+            ),
+        ),
+        record(
+            "user",
+            &format!(
+                r#""uuid":"r","rowSource":"x","message":{{"role":"user","content":[{result}]}}"#
+            ),
+        ),
+        attachment("d2", r#"{"type":"date","date":"later"}"#, "It is later."),
+    ];
+    let (_, outline, _) = crate::transcript::testing::outline(&lines.join("\n"));
+    let expected = r#"s/system
+  system "Guide ships."
+s/environment
+  event "Rules.\n\n"
+  event "Contents of /w/CLAUDE.md:\n\nMetres.\n\n"
+  event "Contents of /w/knots.md:\n\nKnots."
+s/environment
+  event "It is today."
+s/user*
+  event "How deep?"
+s/agent*
+  action "" {"toolName":"tide","toolCallId":"c","parameters":{}}
+s/user*
+  result "Six." {"toolName":"tide","toolCallId":"c"}
+s/environment
+  event "It is later."
+"#;
+    assert_eq!(outline, expected);
+    let (recording, _) = read(&lines);
+    let frames = recording.history("s").unwrap();
+    let instructions = frames.get(FrameSeq::new(1)).unwrap();
+    let names: Vec<_> = instructions.added().map(|facet| facet.id.as_str().to_owned()).collect();
+    assert_eq!(
+        names,
+        ["event-1.0:instructions", "event-1.1:/w/CLAUDE.md", "event-1.2:/w/knots.md"]
+    );
+    let request = &recording.exchanges()[0];
+    assert_eq!((request.system_frame, request.frames[0]), (Some(0.into()), Some(1.into())));
 }

@@ -99,6 +99,8 @@ struct Traits {
     api: Api,
     /// The provider, where the API does not tell it, by its name in the conventions of OpenTelemetry.
     provider: Option<&'static str>,
+    /// What the requests that its sources log lack of the wire, in words.
+    logged_without: Option<&'static str>,
     /// Whether a record may tell that earlier ones are in the context no more.
     may_retract: bool,
     /// Whether a file may hold answers of another file again: forks, resumed sessions.
@@ -115,6 +117,7 @@ const TRANSCRIPT: Traits = Traits {
     holds: Holds::Transcript,
     api: Api::Chat,
     provider: None,
+    logged_without: None,
     may_retract: true,
     may_hold_copies: false,
     record_ids: &[],
@@ -231,6 +234,7 @@ formats! {
         never, claude_code::ClaudeCodeReader::is_line, claude_code::ClaudeCodeReader::default(),
         Traits {
             api: Api::Messages,
+            logged_without: Some("the line of billing in its system prompt, `metadata`, `stream`"),
             may_hold_copies: true,
             record_ids: &["/uuid"],
             ..TRANSCRIPT
@@ -267,6 +271,11 @@ impl TranscriptFormat {
     /// Whether a file may hold answers of another file again, as forks and resumed sessions do.
     pub const fn may_hold_copies(self) -> bool {
         self.traits().may_hold_copies
+    }
+
+    /// What the requests that its sources log lack of what went over the wire, in words.
+    pub const fn logged_without(self) -> Option<&'static str> {
+        self.traits().logged_without
     }
 
     /// Whether a record may tell that earlier ones are in the context no more.

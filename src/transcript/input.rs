@@ -274,6 +274,7 @@ impl<R: BufRead> Transcript<R> {
                 if self.join_next() {
                     return Ok(true);
                 }
+                self.decoder.end(&mut self.sink);
                 self.sink.finish();
                 Ok(false)
             }

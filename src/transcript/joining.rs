@@ -27,6 +27,11 @@ pub(super) enum Part {
     Between,
     /// A message by itself.
     Whole,
+    /// A message by itself, which follows what is [put before](Part::Before) it.
+    Led,
+    /// Something that was sent before the message that it follows in the file; behind another message
+    /// it stands between.
+    Before,
 }
 
 /// Joins the records of each message, session by session.
@@ -47,6 +52,8 @@ struct Open {
     after: Vec<FrameDraft>,
     records: usize,
     bytes: usize,
+    /// Whether the message follows the others.
+    is_led: bool,
 }
 
 impl Default for Joining {
@@ -62,7 +69,11 @@ impl Joining {
         let open = self.open.get_mut(&session).filter(|open| open.has_room(bytes));
         match (open, part) {
             (Some(open), Part::Of(id)) if open.id == id => open.join(draft, bytes),
-            (Some(open), Part::Between) => {
+            (Some(open), Part::Before) => {
+                open.grow(bytes);
+                open.after.push(draft);
+            }
+            (Some(open), Part::Between) if !open.is_led => {
                 open.grow(bytes);
                 open.after.push(draft);
             }
@@ -70,7 +81,15 @@ impl Joining {
                 self.end(&session, sink);
                 self.begin(session, id, draft, bytes, sink);
             }
-            (_, Part::Between | Part::Whole) => {
+            (_, Part::Led) => {
+                self.end(&session, sink);
+                self.hold(
+                    session,
+                    Open { is_led: true, ..Open::of(String::new(), draft, bytes) },
+                    sink,
+                );
+            }
+            (_, Part::Between | Part::Whole | Part::Before) => {
                 self.end(&session, sink);
                 give(&session, draft, sink);
             }
@@ -98,15 +117,31 @@ impl Joining {
         bytes: usize,
         sink: &mut Sink,
     ) {
+        // A message counts once, however many frames it takes.
+        draft.is_message = self.seen.get(&id).is_none();
+        self.seen.insert(&id, ());
+        self.hold(session, Open::of(id, draft, bytes), sink);
+    }
+
+    fn hold(&mut self, session: String, open: Open, sink: &mut Sink) {
         if self.open.len() >= OPEN
             && let Some((session, open)) = self.open.shift_remove_index(0)
         {
             open.end(&session, sink);
         }
-        // A message counts once, however many frames it takes.
-        draft.is_message = self.seen.get(&id).is_none();
-        self.seen.insert(&id, ());
-        self.open.insert(session, Open { id, draft, after: Vec::new(), records: 1, bytes });
+        self.open.insert(session, open);
+    }
+
+    /// Puts a frame before the message of a session that goes on, and what stands before that; before
+    /// what comes next where none does.
+    pub(super) fn begin_with(&mut self, session: &str, draft: FrameDraft, sink: &mut Sink) {
+        match self.open.get_mut(session).filter(|open| open.is_led) {
+            Some(open) => open.after.insert(0, draft),
+            None => {
+                self.end(session, sink);
+                give(session, draft, sink);
+            }
+        }
     }
 
     /// Ends the message of a session.
@@ -118,6 +153,10 @@ impl Joining {
 }
 
 impl Open {
+    fn of(id: String, draft: FrameDraft, bytes: usize) -> Self {
+        Self { id, draft, after: Vec::new(), records: 1, bytes, is_led: false }
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         self.records < RECORDS && self.bytes + bytes <= BYTES
     }
@@ -145,9 +184,18 @@ impl Open {
         self.draft.add_answer(*before);
     }
 
-    fn end(self, session: &str, sink: &mut Sink) {
-        give(session, self.draft, sink);
-        for draft in self.after {
+    fn end(mut self, session: &str, sink: &mut Sink) {
+        let mut last = None;
+        if self.is_led {
+            // The first frame of a branch tells where it begins.
+            if let Some(first) = self.after.first_mut() {
+                first.outside = self.draft.outside.take();
+            }
+            last = Some(self.draft);
+        } else {
+            give(session, self.draft, sink);
+        }
+        for draft in self.after.into_iter().chain(last) {
             give(session, draft, sink);
         }
     }

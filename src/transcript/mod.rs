@@ -30,6 +30,7 @@ mod bytes;
 mod chat;
 mod choices;
 mod claude_code;
+mod claude_costs;
 mod claude_requests;
 mod claude_web;
 mod cline;
@@ -166,4 +167,7 @@ trait Decoder: Send {
 
     /// Gives out what was held back.
     fn finish(&mut self, _sink: &mut Sink) {}
+
+    /// Ends the reading, once, after the last of the files that belong together.
+    fn end(&mut self, _sink: &mut Sink) {}
 }

@@ -28,8 +28,9 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// Takes what a record says of subagents: the result of a call, or its progress.
-    pub(super) fn note(&mut self, record: &Object, session: &str) {
+    /// Takes what a record says of subagents: the result of a call, or its progress. Whether it says
+    /// anything.
+    pub(super) fn note(&mut self, record: &Object, session: &str) -> bool {
         let text = |key: &str| record.str_at(key);
         let of_progress = || {
             let agent = record.get("data").and_then(|data| data.str_at("agentId"))?;
@@ -43,11 +44,12 @@ impl Starts {
             let id = results.find_map(|block| block.str_at("tool_use_id"));
             Some((agent, id.or_else(|| text("sourceToolUseID"))?))
         };
-        let Some((agent, call)) = of_progress().or_else(of_result) else { return };
+        let Some((agent, call)) = of_progress().or_else(of_result) else { return false };
         if !self.by_agent.contains_key(agent) {
             let start = Start { session: session.to_owned(), call: call.to_owned() };
             put(&mut self.by_agent, agent.to_owned(), start);
         }
+        true
     }
 
     /// Takes the calls of an answer that hand a prompt on.

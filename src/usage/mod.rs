@@ -241,6 +241,13 @@ impl Usage {
         }
     }
 
+    /// Takes the figures of another one off, as far as there are so many. A cost stays.
+    pub(crate) fn take_off(&mut self, other: &Self) {
+        for (left, figure) in self.figures_mut().into_iter().zip(other.figures()) {
+            *left = left.map(|left| left.saturating_sub(figure.unwrap_or(0)));
+        }
+    }
+
     /// What the model was run for, in order: the iterations, or else all of it.
     pub fn runs(&self) -> &[Self] {
         if self.iterations.is_empty() { std::slice::from_ref(self) } else { &self.iterations }

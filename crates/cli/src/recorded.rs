@@ -112,9 +112,13 @@ fn check(source: &Source, recording: &Recording, number: usize, session: Option<
     Ok(())
 }
 
-/// Says that a request was worked out, or joined, and what is missing.
-pub(crate) fn provenance_note(provenance: &Provenance) -> Option<String> {
+/// Says that a request was worked out, joined, or logged by its client, and what is missing.
+pub(crate) fn provenance_note(format: TranscriptFormat, provenance: &Provenance) -> Option<String> {
     match provenance {
+        Provenance::Logged => {
+            let without = format.logged_without()?;
+            Some(format!("as the client logged it: what was sent, without {without}"))
+        }
         Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
         Provenance::Resolved { wrong: Some(wrong), .. } => Some(format!("not joined: {wrong}")),
         Provenance::Resolved { messages, missing, .. } => {

@@ -93,7 +93,7 @@ fn request(args: &args::Render, number: usize, out: &mut Output) -> Outcome {
         recorded::known(source, &recording, number)?;
         let request = if args.as_sent { recording.sent(number) } else { recording.request(number) };
         let request = request.map_err(|error| source.refuse(error))?;
-        if let Some(note) = recorded::provenance_note(request.provenance()) {
+        if let Some(note) = recorded::provenance_note(source.format(), request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
         print_request(args, &request, out)

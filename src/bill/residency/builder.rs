@@ -13,7 +13,7 @@ use crate::{
     Result,
     bill::media::{ImageRule, MediaItem, RequestMedia},
     id::{FacetId, FacetType, FrameSeq},
-    request::{ClearedBlock, Exchange, PartKind, Recording, Request, RequestPart},
+    request::{ClearedBlock, CountedParts, Exchange, PartKind, Recording, Request, RequestPart},
     snapshot::{FrameSnapshot, Substitution},
     steps::{FacetCalls, ToolCall},
     transcript::Usage,
@@ -32,6 +32,7 @@ pub(super) struct Builder<'r> {
     /// Of each line the last exchange that held it, and the tokens that it had there.
     held: Vec<(u64, u64)>,
     media: RequestMedia<'r>,
+    counted: CountedParts,
     /// The lines of images and documents whose cost a model does not know.
     pub(super) unknown: HashSet<usize>,
 }
@@ -64,6 +65,15 @@ impl Session<'_> {
         range.and_then(|range| self.counts.get(range)).unwrap_or_default()
     }
 
+    /// The counts of the frames from this one on, up to another.
+    fn of_frames(&self, from: FrameSeq, to: Option<FrameSeq>) -> &[(usize, u64)] {
+        let Some(to) = to.filter(|to| from < *to) else { return self.of_frame(from) };
+        let place = |frame: FrameSeq| self.frames.partition_point(|(other, _)| *other < frame);
+        let frames = self.frames.get(place(from)..place(to)).unwrap_or_default();
+        let range = frames.first().zip(frames.last()).map(|(a, b)| a.1.start..b.1.end);
+        range.and_then(|range| self.counts.get(range)).unwrap_or_default()
+    }
+
     /// The frames that no block stands for, of so many. Linear in them, and not in those that are
     /// replaced.
     fn beside(&self, blocks: &[Substitution], count: usize) -> Vec<FrameSeq> {
@@ -88,9 +98,9 @@ impl Session<'_> {
 
 impl<'r> Builder<'r> {
     pub(super) fn new(recording: &'r Recording) -> Self {
-        let (sessions, residency, held, unknown) = Default::default();
+        let (sessions, residency, held, counted, unknown) = Default::default();
         let media = RequestMedia::new(recording);
-        Self { recording, sessions, residency, held, media, unknown }
+        Self { recording, sessions, residency, held, media, counted, unknown }
     }
 
     pub(super) fn build(mut self, rates: RatesOf<'_>) -> Result<Residency> {
@@ -135,11 +145,23 @@ impl<'r> Builder<'r> {
             }
             let start = session.counts.len();
             let counts = self.count_snapshot(name, &mut session, frame.sequence, &snapshot, &calls);
+            self.name_files(&session, &frame);
             session.counts.extend(counts);
             session.frames.push((frame.sequence, start..session.counts.len()));
             self.count_media(name, &mut session, &frame, &calls);
         }
         session
+    }
+
+    /// Says of the lines of a frame which files they are of.
+    fn name_files(&mut self, session: &Session<'_>, frame: &Frame) {
+        for facet in frame.added() {
+            let Some(path) = facet.attributes.str_at("path") else { continue };
+            let line = session.lines.get(&(Some(facet.id.clone()), false)).copied();
+            if let Some(line) = line.and_then(|line| self.residency.lines.get_mut(line)) {
+                line.path = Some(path.into());
+            }
+        }
     }
 
     fn count_snapshot(
@@ -262,9 +284,19 @@ impl<'r> Builder<'r> {
         });
         let mut held = Counts::new();
         for part in parts {
-            let tokens = request.tokens_of(&part, &*counter);
-            let mut counts =
-                part.frame().map_or_else(Vec::new, |frame| session.of_frame(frame).to_vec());
+            let tokens = self.counted.of(request, &part, &*counter);
+            // What a client puts beside the user's words stands in frames of its own before them.
+            let next = match &part.kind {
+                PartKind::Message { index, role, .. } if role == "user" => {
+                    let later = request.frames().get(index + 1..).unwrap_or_default();
+                    later.iter().copied().flatten().next().or(exchange.answer())
+                }
+                _ => None,
+            };
+            let mut counts = match part.frame() {
+                Some(frame) => session.of_frames(frame, next).to_vec(),
+                None => Vec::new(),
+            };
             if tokens > 0 && counts.iter().all(|(_, count)| *count == 0) {
                 held.push((self.line_of_part(&exchange.session, session, &part), tokens));
             } else if tokens > 0 {

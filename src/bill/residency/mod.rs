@@ -90,6 +90,8 @@ pub struct ResidencyLine {
     pub chunk_type: Option<Arc<str>>,
     /// The call that it is, or answers; of a definition nothing but the tool.
     pub call: Option<ToolCall>,
+    /// The file that it is of, where a client put one before the model by itself: instructions, say.
+    pub path: Option<Arc<str>>,
     /// Whether it is the definition of a tool.
     pub is_definition: bool,
     /// Whether it is an image, a sound or a document, counted by the rule of its provider. The text

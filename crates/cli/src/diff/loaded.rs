@@ -153,7 +153,7 @@ fn requests_of(
         for (number, path) in numbers {
             let session = args.session.as_deref();
             let request = recorded::numbered(source, &recording, *number, session)?;
-            if let Some(note) = recorded::provenance_note(request.provenance()) {
+            if let Some(note) = recorded::provenance_note(source.format(), request.provenance()) {
                 source.note(&format!("request {number} is {note}"));
             }
             let session =

@@ -78,7 +78,8 @@ impl Listing<'_> {
             return Ok(writeln!(out, " There is no request to a model in it{what}.")?);
         };
         let is_resolved = matches!(first.provenance, Provenance::Resolved { .. });
-        let note = provenance_note(&first.provenance).filter(|_| !goes_on && !is_resolved);
+        let note = provenance_note(self.source.format(), &first.provenance)
+            .filter(|_| !goes_on && !is_resolved);
         if let Some(note) = note {
             view::note(out, 1, &note)?;
         }

@@ -3,7 +3,10 @@
 use std::{io::Write, sync::Arc};
 
 use afterimage::{
-    bill::MediaCount, request::Provenance, session::RequestSums, transcript::ImportReport,
+    bill::MediaCount,
+    request::Provenance,
+    session::RequestSums,
+    transcript::{ImportReport, TranscriptFormat},
     window::ContextSize,
 };
 use anstyle::Style;
@@ -60,7 +63,7 @@ pub(super) fn print(
     }
     media.print(out)?;
     if contexts.sums.requests > 0 {
-        requests(contexts, source.sessions() > 1, out)?;
+        requests(contexts, source.format(), source.sessions() > 1, out)?;
     }
     reported.block(out)?;
     bars("BY ROLE", &ledger.by_role, ledger.all.tokens, role_style, out)?;
@@ -94,7 +97,7 @@ pub(super) fn print_request(
     let bold = out.paint.style(style::HEADING);
     let (name, number) = (source.name(), of.number);
     writeln!(out, "{bold}{}{bold:#}  request {number}", printable(&name))?;
-    if let Some(note) = crate::recorded::provenance_note(&of.provenance) {
+    if let Some(note) = crate::recorded::provenance_note(source.format(), &of.provenance) {
         view::note(out, 0, &note)?;
     }
     writeln!(out, "{}\n", held(of.size))?;
@@ -123,14 +126,19 @@ fn held(size: ContextSize) -> String {
 }
 
 /// What the requests hold: of the history the last one may hold a part.
-fn requests(contexts: &Contexts, has_sessions: bool, out: &mut Output) -> Outcome {
+fn requests(
+    contexts: &Contexts,
+    format: TranscriptFormat,
+    has_sessions: bool,
+    out: &mut Output,
+) -> Outcome {
     let RequestSums { requests, tokens, last, .. } = contexts.sums;
     let bold = out.paint.style(style::HEADING);
     let title = if has_sessions { "THE LAST CONTEXT OF EACH SESSION" } else { "THE LAST CONTEXT" };
     let note = match &contexts.provenance {
         Provenance::Sent => "as it was sent, with its tools and parameters".to_owned(),
         Provenance::Logged => "as the client logged it, with its tools and parameters".to_owned(),
-        other => crate::recorded::provenance_note(other).unwrap_or_default(),
+        other => crate::recorded::provenance_note(format, other).unwrap_or_default(),
     };
     writeln!(out, "\n  {bold}{title}{bold:#}")?;
     view::note(out, 2, &note)?;

@@ -373,7 +373,8 @@ fn says_of(remainder: Remainder) -> &'static str {
 fn why(remainder: Remainder) -> &'static str {
     match remainder {
         Remainder::NotInTranscript => {
-            "tools, system prompt, forms, media of unknown cost, and what the provider adds or counts more"
+            "tools, system prompt, forms, media of unknown cost, and what the provider adds or counts \
+             more; `afterimage record` keeps the first two, as versions of clients do that log requests"
         }
         Remainder::NotCounted => {
             "forms, media of unknown cost, and what the provider adds or counts more"
@@ -399,7 +400,8 @@ fn definition(line: &ResidencyLine) -> Option<&str> {
 }
 
 fn path(line: &ResidencyLine) -> Option<&str> {
-    line.call.as_ref()?.path.as_deref()
+    let of_call = line.call.as_ref().and_then(|call| call.path.as_deref());
+    of_call.or(line.path.as_deref())
 }
 
 /// The turn that brought a line: its session, and the message that began it.

@@ -47,7 +47,7 @@ pub(super) fn run(
     input::each(&args.input.of_all_sessions(), true, |source| {
         let (recording, request) =
             recorded::one(source, number, args.input.session.as_deref(), &lens.counter)?;
-        if let Some(note) = recorded::provenance_note(request.provenance()) {
+        if let Some(note) = recorded::provenance_note(source.format(), request.provenance()) {
             source.note(&format!("request {number} is {note}"));
         }
         let exchange = recording.exchanges().get(number.saturating_sub(1));
