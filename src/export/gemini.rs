@@ -143,12 +143,13 @@ impl<'a> Parts<'_, 'a> {
         let call = self.paired.call(number)?;
         let mut arguments = OwnedJson::Map(Vec::new());
         if !item.text.is_blank() {
-            arguments = match parsed::parse(&item.text, &item.owner) {
-                Some(arguments @ OwnedJson::Map(_)) => arguments,
-                _ => {
-                    self.report.normalise("arguments_wrapped");
-                    OwnedJson::map([("arguments", item.text())])
-                }
+            arguments = if let Some(arguments @ OwnedJson::Map(_)) =
+                parsed::parse(&item.text, &item.owner)
+            {
+                arguments
+            } else {
+                self.report.normalise("arguments_wrapped");
+                OwnedJson::map([("arguments", item.text())])
             };
         }
         if item.field() == Some(CODE) {
@@ -223,13 +224,11 @@ fn response(item: &Item<'_>, said: OwnedText) -> OwnedJson {
         ["output", "error"].iter().all(|key| stated.get(key).is_none_or(|of| of.as_str().is_none()))
     });
     let own = parsed::parse(&said, &item.owner).filter(|_| is_own);
-    match own {
-        Some(object @ OwnedJson::Map(_)) => object,
-        _ => {
-            let key = if item.is_failed { "error" } else { "output" };
-            OwnedJson::map([(key, OwnedJson::Text(said))])
-        }
+    if let Some(object @ OwnedJson::Map(_)) = own {
+        return object;
     }
+    let key = if item.is_failed { "error" } else { "output" };
+    OwnedJson::map([(key, OwnedJson::Text(said))])
 }
 
 /// An image or a file, where its data or its address is known.

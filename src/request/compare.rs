@@ -345,7 +345,7 @@ pub(super) const GROUPS: [&str; 2] = ["functionDeclarations", "function_declarat
 /// The definitions that an element of a list of tools is: of a group, which has nothing else, several.
 pub(crate) fn definitions(tool: &Value) -> &[Value] {
     let group = tool.as_object().filter(|members| members.len() == 1);
-    let listed = group.and_then(|of| GROUPS.iter().find_map(|key| of.get(*key)?.as_array()));
+    let listed = group.and_then(|of| GROUPS.iter().find_map(|key| of.get(key)?.as_array()));
     listed.unwrap_or(std::slice::from_ref(tool))
 }
 

@@ -387,12 +387,12 @@ impl Request {
 /// The form of the messages of an API.
 pub(crate) const fn form_of(api: Api) -> Form {
     match api {
-        Api::Chat => Form::OpenaiChat,
+        // Ollama and Converse have messages with the roles of Chat Completions; no request is written
+        // for these.
+        Api::Chat | Api::Ollama | Api::Generate | Api::Converse => Form::OpenaiChat,
         Api::Messages => Form::Anthropic,
         Api::Responses => Form::Responses,
         Api::Gemini => Form::Gemini,
-        // Messages with the roles of Chat Completions; no request is written for these.
-        Api::Ollama | Api::Generate | Api::Converse => Form::OpenaiChat,
     }
 }
 

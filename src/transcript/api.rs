@@ -246,12 +246,11 @@ impl Api {
         let has_messages = request.get("messages").and_then(Value::as_array).is_some();
         let has_input = request.get("input").is_some_and(|input| !input.is_null());
         let has_conversation = |api: Self| match api {
-            Self::Chat | Self::Messages => has_messages,
+            Self::Chat | Self::Messages | Self::Converse => has_messages,
             Self::Responses => has_input,
             Self::Gemini => request.get("contents").is_some(),
             Self::Ollama => has_messages && request.str_at("model").is_some(),
             Self::Generate => request.str_at("prompt").and(request.str_at("model")).is_some(),
-            Self::Converse => has_messages,
         };
         let at_path = PATHS.iter().find(|of| leads(uri, of) && has_conversation(of.1));
         let hosted = || {

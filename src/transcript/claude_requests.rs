@@ -137,13 +137,12 @@ impl LoggedRequests {
         let mut draft = FrameDraft::record(Source::System, line);
         let mut told_at = line;
         let system = shape.get("system");
-        match before.filter(|(before, _)| before.get("system") == system) {
-            Some((_, at)) => told_at = *at,
-            None => {
-                let frame = before.and_then(|(_, at)| sink.frame_at(session, *at));
-                draft.edits.extend(frame.map(|frame| (frame, Vec::new())));
-                chat::content(system.cloned().unwrap_or_default(), &FacetType::SYSTEM, &mut draft);
-            }
+        if let Some((_, at)) = before.filter(|(before, _)| before.get("system") == system) {
+            told_at = *at;
+        } else {
+            let frame = before.and_then(|(_, at)| sink.frame_at(session, *at));
+            draft.edits.extend(frame.map(|frame| (frame, Vec::new())));
+            chat::content(system.cloned().unwrap_or_default(), &FacetType::SYSTEM, &mut draft);
         }
         draft.payload.put_some("tools", shape.get("tools").cloned());
         self.in_force.insert(session.to_owned(), (shape, told_at));

@@ -135,12 +135,11 @@ impl Joining {
     /// Puts a frame before the message of a session that goes on, and what stands before that; before
     /// what comes next where none does.
     pub(super) fn begin_with(&mut self, session: &str, draft: FrameDraft, sink: &mut Sink) {
-        match self.open.get_mut(session).filter(|open| open.is_led) {
-            Some(open) => open.after.insert(0, draft),
-            None => {
-                self.end(session, sink);
-                give(session, draft, sink);
-            }
+        if let Some(open) = self.open.get_mut(session).filter(|open| open.is_led) {
+            open.after.insert(0, draft);
+        } else {
+            self.end(session, sink);
+            give(session, draft, sink);
         }
     }
 

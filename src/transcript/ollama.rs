@@ -68,7 +68,7 @@ pub(super) fn joined(pieces: Vec<Value>) -> Option<StreamedResponse> {
         sse::join(&mut response, said);
         response.extend(piece);
     }
-    let is_answer = SAID.iter().any(|key| response.contains_key(*key));
+    let is_answer = SAID.iter().any(|key| response.contains_key(key));
     (is_answer || is_alone).then(|| StreamedResponse {
         response: response.into(),
         is_whole,
@@ -81,15 +81,12 @@ const SAID: [&str; 3] = ["message", "response", "thinking"];
 
 /// The message of a response.
 pub(super) fn message_of(mut response: Object) -> Object {
-    let mut message = match take::object(&mut response, "message") {
-        Some(message) => message,
-        None => {
-            let mut message = Object::new();
-            message.put_some("content", response.shift_remove("response"));
-            message.put_some("thinking", response.shift_remove("thinking"));
-            message
-        }
-    };
+    let mut message = take::object(&mut response, "message").unwrap_or_else(|| {
+        let mut message = Object::new();
+        message.put_some("content", response.shift_remove("response"));
+        message.put_some("thinking", response.shift_remove("thinking"));
+        message
+    });
     take::default_role(&mut message, "assistant");
     message.put_some("done_reason", response.shift_remove("done_reason"));
     message

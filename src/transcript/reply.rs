@@ -48,11 +48,10 @@ impl ReadReply {
         let key = match api {
             Api::Chat => "choices",
             Api::Messages => "content",
-            Api::Responses => "output",
+            Api::Responses | Api::Converse => "output",
             Api::Gemini => CANDIDATES,
             Api::Ollama => "message",
             Api::Generate => "response",
-            Api::Converse => "output",
         };
         let error = response.get("error").filter(|error| !error.is_null()).map(words_of);
         let says = response.get(key).and_then(Value::as_array).is_some_and(|said| !said.is_empty());

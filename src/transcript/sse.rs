@@ -126,7 +126,7 @@ pub(super) fn stated_usage(of: &Value) -> Option<&Value> {
     let in_choices = choices.flat_map(|choice| {
         [choice.get("usage"), choice.pointer("/message/usage"), choice.pointer("/delta/usage")]
     });
-    let is_ollamas = ["prompt_eval_count", "eval_count"].iter().any(|key| of.get(*key).is_some());
+    let is_ollamas = ["prompt_eval_count", "eval_count"].iter().any(|key| of.get(key).is_some());
     let of_ollama = is_ollamas.then_some(of);
     let found = [of.get("usage"), of.get("usageMetadata"), of_ollama].into_iter().chain(in_choices);
     let found = found.chain([of.pointer("/x_groq/usage")]);

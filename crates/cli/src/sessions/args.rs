@@ -26,8 +26,9 @@ A – in REQUESTS and TOKENS is a session that is not in the index yet (--quick)
 /// List sessions, newest first: when, where, what it was about, requests, tokens
 ///
 /// Without FOLDER it looks where the agents keep theirs: Claude Code, Codex, pi, Gemini, Kimi, Qwen
-/// Code, Copilot, Cline, OpenCode, Continue and goose. An index in the user's cache folder keeps what was read, so that a session is read again only where its
-/// file has changed. `AFTERIMAGE_CACHE` names another folder.
+/// Code, Copilot, Cline, OpenCode, Continue and goose. An index in the user's cache folder keeps what
+/// was read, so that a session is read again only where its file has changed. `AFTERIMAGE_CACHE` names
+/// another folder.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: afterimage sessions --since 3d --project harbour",

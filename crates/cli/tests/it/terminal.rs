@@ -295,9 +295,16 @@ fn json_holds_controls_as_escapes_and_says_the_same_everywhere() {
     assert_eq!(shown, frames_again);
 }
 
+fn name(what: &str) -> String {
+    format!("{what}{HOSTILE}")
+}
+
+fn lines(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 /// A transcript of each format in which every name and every text is hostile.
 fn transcripts() -> Vec<(&'static str, String)> {
-    let name = |what: &str| format!("{what}{HOSTILE}");
     let call = json!({ "id": name("c"), "type": "function", "function": { "name": name("f"), "arguments": json!({ name("key"): HOSTILE }).to_string() } });
     let said = json!({ "role": "user", "content": HOSTILE });
     let called = json!({ "role": "assistant", "content": HOSTILE, "tool_calls": [call] });
@@ -316,8 +323,8 @@ fn transcripts() -> Vec<(&'static str, String)> {
         odd
     ]);
     let item = |item: &Value| json!({ "type": "response_item", "payload": item });
-    let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    vec![
+    let mut all = sessions_by_line(&odd);
+    all.extend([
         ("frames", frames()),
         ("openai-chat", chat.to_string()),
         ("anthropic", json!({ "system": HOSTILE, "messages": [said, used, tool_result] }).to_string()),
@@ -389,17 +396,29 @@ fn transcripts() -> Vec<(&'static str, String)> {
             { "info": { "role": "user" }, "parts": [{ "type": "text", "text": HOSTILE }] },
             { "info": { "role": "assistant", "modelID": name("m") }, "parts": [{ "type": "tool", "tool": name("f"), "callID": name("c"), "state": { "status": "completed", "input": { name("key"): HOSTILE }, "output": HOSTILE } }, odd] }
         ] }).to_string()),
-        ("qwen-code", lines(&[
-            json!({ "uuid": "a", "sessionId": name("s"), "type": "user", "provenance": "real_user", "message": { "role": "user", "parts": [{ "text": HOSTILE }] } }),
-            json!({ "uuid": "b", "parentUuid": "a", "sessionId": name("s"), "type": "assistant", "model": name("m"), "message": { "role": "model", "parts": [{ "text": HOSTILE }, { "functionCall": { "id": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }, odd] } }),
-            json!({ "uuid": "d", "parentUuid": "b", "sessionId": name("s"), "type": "tool_result", "message": { "role": "user", "parts": [{ "functionResponse": { "id": name("c"), "name": name("f"), "response": { "output": HOSTILE } } }] } }),
-        ])),
-        ("kimi", lines(&[
-            json!({ "type": "metadata", "protocol_version": name("1") }),
-            json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": HOSTILE }] } }),
-            json!({ "type": "context.append_loop_event", "event": { "type": "tool.call", "toolCallId": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }),
-            json!({ "type": name("context.odd") }),
-        ])),
+    ]);
+    all
+}
+
+fn sessions_by_line(odd: &Value) -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "qwen-code",
+            lines(&[
+                json!({ "uuid": "a", "sessionId": name("s"), "type": "user", "provenance": "real_user", "message": { "role": "user", "parts": [{ "text": HOSTILE }] } }),
+                json!({ "uuid": "b", "parentUuid": "a", "sessionId": name("s"), "type": "assistant", "model": name("m"), "message": { "role": "model", "parts": [{ "text": HOSTILE }, { "functionCall": { "id": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }, odd] } }),
+                json!({ "uuid": "d", "parentUuid": "b", "sessionId": name("s"), "type": "tool_result", "message": { "role": "user", "parts": [{ "functionResponse": { "id": name("c"), "name": name("f"), "response": { "output": HOSTILE } } }] } }),
+            ]),
+        ),
+        (
+            "kimi",
+            lines(&[
+                json!({ "type": "metadata", "protocol_version": name("1") }),
+                json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": HOSTILE }] } }),
+                json!({ "type": "context.append_loop_event", "event": { "type": "tool.call", "toolCallId": name("c"), "name": name("f"), "args": { name("key"): HOSTILE } } }),
+                json!({ "type": name("context.odd") }),
+            ]),
+        ),
     ]
 }
 

@@ -86,7 +86,7 @@ pub(super) fn carriers(path: &str, headers: &HeaderMap) -> String {
 
 /// Whether a request is signed for its host, as those of AWS are: by a header, or by its parameters.
 pub(super) fn is_signed(uri: &Uri, headers: &HeaderMap) -> bool {
-    let header = headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    let header = headers.get(AUTHORIZATION).map(hyper::http::HeaderValue::as_bytes);
     header.is_some_and(|value| value.starts_with(b"AWS4-"))
         || uri.query().is_some_and(|query| query.contains("X-Amz-Signature="))
 }
