@@ -5,10 +5,7 @@ use crate::json::Value;
 /// What a file with these first bytes is, if it is of such a tool.
 pub(super) fn of_bytes(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"SQLite format 3\0") {
-        let has = |table: &[u8]| head.windows(table.len()).any(|window| window == table);
-        let is_llm = has(b"CREATE TABLE [responses]") && has(b"CREATE TABLE [conversations]");
-        let database = "a database of SQLite, which is not read";
-        return Some(if is_llm { "the logs of llm, which are not read yet" } else { database });
+        return Some("a database of SQLite, which is read from a file alone");
     }
     let is_aider = head.trim_ascii_start().starts_with(b"# aider chat started at ");
     is_aider.then_some("a chat history of aider, which is Markdown and not read yet")

@@ -472,7 +472,9 @@ fn recorded_answers() -> Vec<(String, Api, String)> {
             for interaction in interactions.unwrap_or_default() {
                 let status = interaction.pointer("/status/code").and_then(Value::as_u64);
                 let is_whole = status == Some(200);
-                let api = Api::of_uri(interaction.str_at("uri").unwrap_or_default());
+                // Sessions write these alone.
+                let api = Api::of_uri(interaction.str_at("uri").unwrap_or_default())
+                    .filter(|api| matches!(api, Api::Chat | Api::Messages | Api::Responses));
                 if let (Some(api), true, Some(body)) = (api, is_whole, interaction.get("response"))
                 {
                     let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);

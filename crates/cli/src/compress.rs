@@ -100,10 +100,9 @@ impl Printer<'_> {
         match self.args.what.unwrap_or(CompressAs::Text) {
             CompressAs::Text if self.is_view => page::text(session, fitted, out),
             CompressAs::Text => {
-                for message in fitted.context.messages() {
-                    if std::mem::replace(&mut self.wrote, true) {
-                        out.write_all(b"\n\n")?;
-                    }
+                for (at, message) in fitted.context.messages().iter().enumerate() {
+                    let other = (at == 0).then_some(&*session.name);
+                    out.part_texts(std::mem::replace(&mut self.wrote, true), other)?;
                     out.write_all(message.content().as_bytes())?;
                 }
                 Ok(())

@@ -36,7 +36,7 @@ use self::{document::Document, page::write as write_page};
 use crate::{
     args::Color,
     failure::{Failure, Outcome, Stop},
-    visible::in_json,
+    visible::{in_json, printable},
 };
 
 /// Standard output, buffered.
@@ -89,6 +89,16 @@ impl Output {
     /// Writes an answer as JSON, on a line of its own.
     pub(crate) fn answer(&mut self, answer: &impl Serialize) -> Outcome {
         self.json(to_value(answer)?)
+    }
+
+    /// Parts a text from what was written before it. Where it is of another session a line says so:
+    /// nobody said it in the session before.
+    pub(crate) fn part_texts(&mut self, wrote: bool, other: Option<&str>) -> io::Result<()> {
+        if !wrote {
+            return Ok(());
+        }
+        self.write_all(b"\n\n")?;
+        other.map_or(Ok(()), |name| write!(self, "[Session {}]\n\n", printable(name)))
     }
 
     /// Shows what was written so far to a person who is reading along.

@@ -298,11 +298,11 @@ impl Text {
         out: &mut Output,
     ) -> Outcome {
         if !self.is_view {
-            if self.wrote {
-                out.write_all(b"\n\n")?;
-            }
+            let is_same = self.session.as_ref().is_some_and(|last| last == session);
+            let other = (!is_same).then_some(&**session);
+            out.part_texts(std::mem::replace(&mut self.wrote, true), other)?;
+            self.session = Some(Arc::clone(session));
             out.write_all(snapshot.text().as_bytes())?;
-            self.wrote = true;
             return Ok(out.flush_if_terminal()?);
         }
         if self.session.as_ref().is_some_and(|last| last != session) {

@@ -210,3 +210,29 @@ fn subagents_are_read_with_their_session_and_once() {
     // By itself it is read as ever.
     assert_eq!(json_lines(&["frames", "--json", &subagent]).len(), 2);
 }
+
+#[test]
+fn the_text_of_another_session_begins_with_its_name() {
+    let scratch = tempfile::tempdir().unwrap();
+    let of_subagent = |mut record: Value| {
+        record["isSidechain"] = json!(true);
+        record
+    };
+    let records = [
+        said("user", "u0", None, &json!("Watch the tide.")),
+        said("assistant", "a0", Some("u0"), &json!("I do.")),
+        of_subagent(said("user", "v0", None, &json!("Rules:\n- Open the lock."))),
+        of_subagent(said("assistant", "b0", Some("v0"), &json!("Open."))),
+        said("user", "u1", Some("a0"), &json!("Thanks.")),
+    ];
+    let file = write(&scratch.path().join("s.jsonl"), &records);
+    let apart = "[Session s/sidechain-1]\n\nRules:\n- Open the lock.";
+    for command in ["render", "compress"] {
+        let text = out(&[command, &file]);
+        assert!(text.starts_with("Watch the tide.") && text.contains(apart), "{text}");
+        let own = text.find("Thanks.").unwrap();
+        // Frames come in the order of the file, contexts one after the other.
+        let is_named = text.get(..own).unwrap().contains("[Session s]");
+        assert_eq!(is_named, command == "render", "{text}");
+    }
+}

@@ -674,12 +674,6 @@ fn a_form_that_is_not_read_is_refused_by_what_it_holds() {
             "\n# aider chat started at 2026-05-01 10:00:00\n\n#### When?\n",
             "a chat history of aider",
         ),
-        (
-            "logs.db",
-            "SQLite format 3\0\u{1}CREATE TABLE [conversations] (\nCREATE TABLE [responses] (",
-            "the logs of llm, which are not read yet",
-        ),
-        ("other.db", "SQLite format 3\0\n", "a database of SQLite"),
     ];
     for (name, text, found) in forms {
         let path = file(folder.path(), name, &[text.to_owned()]);
