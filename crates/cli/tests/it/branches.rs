@@ -227,12 +227,13 @@ fn the_text_of_another_session_begins_with_its_name() {
     ];
     let file = write(&scratch.path().join("s.jsonl"), &records);
     let apart = "[Session s/sidechain-1]\n\nRules:\n- Open the lock.";
-    for command in ["render", "compress"] {
-        let text = out(&[command, &file]);
+    let commands: [&[&str]; 2] = [&["render"], &["compress", "--budget", "1500"]];
+    for command in commands {
+        let text = out(&[command, &[&file]].concat());
         assert!(text.starts_with("Watch the tide.") && text.contains(apart), "{text}");
         let own = text.find("Thanks.").unwrap();
         // Frames come in the order of the file, contexts one after the other.
         let is_named = text.get(..own).unwrap().contains("[Session s]");
-        assert_eq!(is_named, command == "render", "{text}");
+        assert_eq!(is_named, command == ["render"], "{text}");
     }
 }
