@@ -221,6 +221,11 @@ fn traffic(path: &Path) -> Sums {
         };
         if uri.contains("/messages") {
             sums.messages(&response["usage"]);
+        } else if uri.contains(":generateContent") {
+            let of = |key: &str| number(&response["usageMetadata"][key]);
+            let [said, thought] = [of("candidatesTokenCount"), of("thoughtsTokenCount")];
+            let read = of("cachedContentTokenCount");
+            sums.add([of("promptTokenCount"), read, 0, said + thought, thought], &Value::Null);
         } else {
             sums.openai(&response["usage"]);
         }
