@@ -17,8 +17,8 @@ pub(super) struct StreamedResponse {
     pub(super) is_ended: bool,
 }
 
-/// The data of the events, in order, the elements of a list, or the lines; what is not JSON (`[DONE]`) is passed
-/// over.
+/// The data of the events, in order, the elements of a list, or the lines; what is not JSON
+/// (`[DONE]`) is passed over.
 pub(crate) fn events(stream: &str) -> Vec<Value> {
     let read = |text: &str| json::read_mended(text.as_bytes()).ok().map(|(value, _)| value);
     // Google streams the elements of a list. The last one may have broken off.

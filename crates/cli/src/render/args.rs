@@ -6,7 +6,8 @@ use crate::args::{Coloring, Input, Rendering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RenderAs {
-    /// The text: coloured and with the facets named on a terminal, nothing but the text elsewhere
+    /// The text: coloured and with the facets named on a terminal, nothing but the text elsewhere. A
+    /// line `[Session NAME]` stands before what is of another session
     Text,
     /// One JSON object per session: messages, an owner for every byte, tokens
     Messages,
