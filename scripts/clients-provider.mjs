@@ -46,12 +46,13 @@ function argumentsOf(schema, command) {
   return Object.fromEntries(asked.map(([name, of]) => [name, value(name, of)]));
 }
 
-/** What the n-th generation says: a text, and a call where one is due. */
+/** What the n-th generation says: a text, and a call where one is due. One without a shell is beside the
+ * conversation: a title, say, which an agent may neither keep nor count. */
 function plan(request, n, isFinishing) {
   const tools = toolsOf(request);
   const shell = tools.find(([name]) => shells.test(name));
   const done = results(request);
-  if (!shell) return { text: `ANS-${n}: the file a.txt holds hello.` };
+  if (!shell) return { text: `ANS-${n}: the file a.txt holds hello.`, isBeside: true };
   if (done >= steps && !isFinishing) return { text: `ANS-${n}: Done. One file, “a.txt”.`, thought: `THK-${n}: enough` };
   const command = done >= steps ? finish : `: CALL-${n}; cat a.txt; printf 'OUT-%s\\n' ${n}`;
   return { text: `ANS-${n}: I look — step ${done + 1}.`, thought: `THK-${n}: weigh the steps 🙂`, call: { name: shell[0], args: argumentsOf(shell[1], command) } };

@@ -10,7 +10,8 @@ import { scriptedProvider } from "./clients-provider.mjs";
 const options = process.argv.slice(3).filter((word) => word.startsWith("--"));
 const asked = process.argv.slice(3).filter((word) => !word.startsWith("--"));
 const program = resolve(process.argv[2]);
-const root = process.env.CLIENTS ?? join(tmpdir(), "afterimage-clients");
+const root = resolve(process.env.CLIENTS ?? join(process.env.CARGO_TARGET_DIR ?? "target", "agents"));
+const keep = options.find((word) => word.startsWith("--keep="))?.slice("--keep=".length);
 const baselinePath = join(import.meta.dirname, "clients.json");
 const prompts = ["List the files and show a.txt — say “ja”.", "Second prompt: look again 🙂."];
 
@@ -42,9 +43,10 @@ const opencodeSettings = (home, more) => put(join(home, ".config/opencode/openco
 const opencodeEnv = { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_LSP_DOWNLOAD: "1" };
 const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
-// Each agent: its package, where its transcript lies, and ways to lead it, of which the first is the one of
-// the table. A way gives the commands that are run one after the other, their environment, options of the
-// recorder, whether the recorder leads it, and whether it reaches loopback beside a proxy.
+// Each agent: its package, where its transcript lies, by what words that is refused where no reader knows it,
+// and ways to lead it, of which the first is the one of the table. A way gives the commands that are run one
+// after the other, their environment, options of the recorder, whether the recorder leads it, and whether it
+// reaches loopback beside a proxy.
 const clients = {
   claude: { npm: "@anthropic-ai/claude-code", transcript: ".claude/projects/*/*.jsonl", ways: {
     variable: (base) => ({ commands: claudes, env: { ...anthropic, ANTHROPIC_BASE_URL: base } }),
@@ -81,7 +83,7 @@ const clients = {
   continue: { npm: "@continuedev/cli", bin: "cn", transcript: ".continue/sessions/*-*.json", ways: {
     configuration: (base, home) => (put(join(home, ".continue/config.yaml"), `name: local\nversion: 0.0.1\nschema: v1\nmodels:\n  - name: m\n    provider: openai\n    model: m\n    apiBase: ${base}/v1\n    apiKey: x\n    roles: [chat]\n    capabilities: [tool_use]\n`), { commands: [[], ["--resume"]].map((more, at) => [npm("continue", "cn"), "--config", join(home, ".continue/config.yaml"), "--auto", ...more, "-p", prompts[at]]), env: { CONTINUE_TELEMETRY_ENABLED: "0" } }),
   } },
-  aider: { pip: "aider-chat", transcript: "work/.aider.chat.history.md", ways: {
+  aider: { pip: "aider-chat", transcript: "work/.aider.chat.history.md", isRefused: /a chat history of aider/, ways: {
     variable: (base) => ({ commands: aiders, env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
     "preferred variable": (base) => ({ commands: aiders, env: { ...litellm, OPENAI_API_BASE: "http://127.0.0.1:9/v1", OPENAI_BASE_URL: `${base}/v1` } }),
     ".env": (base, home, work) => (put(join(work, ".env"), `OPENAI_API_BASE=${base}/v1\n`), { commands: aiders, env: litellm }),
@@ -94,7 +96,7 @@ const clients = {
     variable: (base, home, work) => ({ commands: mini(work), env: { ...litellm, OPENAI_API_BASE: `${base}/v1` } }),
     "its own .env": (base, home, work) => (put(join(home, ".config/mini-swe-agent/.env"), `OPENAI_API_BASE='${base}/v1'\n`), { commands: mini(work), env: litellm }),
   } },
-  llm: { pip: "llm", transcript: ".config/io.datasette.llm/logs.db", ways: {
+  llm: { pip: "llm", transcript: ".config/io.datasette.llm/logs.db", isRefused: /the database of llm/, ways: {
     configuration: (base, home) => {
       const folder = join(home, ".config/io.datasette.llm");
       put(join(folder, "extra-openai-models.yaml"), `- model_id: local\n  model_name: m\n  api_base: ${base}/v1\n  api_key_name: x\n  supports_tools: true\n`);
@@ -114,7 +116,7 @@ function installNode() {
   if (existsSync(bin)) process.env.PATH = `${bin}:${process.env.PATH}`;
 }
 
-/** Installs an agent at a version, or the newest one. Gives its version, or none where that fails. */
+/** Installs an agent at a version, or the newest one. Gives the version that is there then, or none. */
 function install(name, { npm: ofNpm, pip: ofPip }, version) {
   const folder = join(root, name);
   mkdirSync(folder, { recursive: true });
@@ -123,11 +125,11 @@ function install(name, { npm: ofNpm, pip: ofPip }, version) {
   if (ofPip) {
     const wanted = version ? `${ofPip}==${version}` : ofPip;
     const isThere = existsSync(pip(name, "pip")) || run("python3", "-m", "venv", ".");
-    if (!isKept && !(isThere && run(pip(name, "pip"), "install", "-q", "-U", wanted))) return undefined;
+    if (!isKept && isThere) run(pip(name, "pip"), "install", "-q", "-U", wanted);
     return spawnSync(pip(name, "pip"), ["show", ofPip], { encoding: "utf8" }).stdout?.match(/^Version: (.*)$/m)?.[1];
   }
   if (!existsSync(join(folder, "package.json"))) put(join(folder, "package.json"), '{"private":true}');
-  if (!isKept && !run("npm", "install", "--no-audit", "--no-fund", `${ofNpm}@${version ?? "latest"}`)) return undefined;
+  if (!isKept) run("npm", "install", "--no-audit", "--no-fund", `${ofNpm}@${version ?? "latest"}`);
   const path = join(folder, "node_modules", ofNpm, "package.json");
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")).version : undefined;
 }
@@ -199,6 +201,7 @@ async function runOnce(scratch, base, client, way, isRecorded, isWhole) {
   for (const command of isWhole ? commands : commands.slice(0, 1)) {
     ran.push(await run(isRecorded ? [program, "record", "-o", recording, ...more, "--", ...command] : command, work, all));
   }
+  put(join(folder, "received.json"), JSON.stringify(provider.received().map(({ body, parsed: _, ...of }) => ({ ...of, body: body.toString() })), null, 1));
   const result = { home, codes: ran.map(({ code }) => code), said: ran.map(({ said }) => said).join("\n"), received: provider.received(), hosts, isLed };
   result.recorded = !existsSync(recording) ? [] : requestsOf(recording).rows.map(({ request }) => afterimage("render", "--request", String(request), "--as-sent", recording).out);
   return result;
@@ -253,25 +256,29 @@ function essence(body) {
 }
 
 /** Compares what a transcript holds with what the provider received and said. */
-function compareTranscript(path, received) {
+function compareTranscript(path, received, isRefused = /$^/) {
   const whole = afterimage("render", "--whole", path);
-  if (whole.status !== 0) return { transcript: 0, requests: "–", usage: 0, why: whole.err.split("\n")[0] };
+  const [transcript, usage] = isRefused.test(whole.err) ? ["sentence", "–"] : [0, 0];
+  if (whole.status !== 0) return { transcript, requests: "–", usage, why: whole.err.split("\n")[0] };
   const text = whole.out.toString();
-  const said = received.filter(({ plan }) => plan);
+  const answered = received.filter(({ plan }) => plan);
+  const said = answered.filter(({ plan }) => !plan.isBeside);
   const calls = said.filter(({ plan }) => /CALL-/.test(JSON.stringify(plan.call ?? "")));
   const marks = [...said.map(({ n }) => `ANS-${n}`), ...calls.map(({ n }) => `CALL-${n}`), ...calls.map(({ n }) => `OUT-${n}`)];
-  const lost = marks.filter((mark) => !new RegExp(`${mark}(?!\\d)`).test(text));
+  const prompted = prompts.filter((prompt) => received.some(({ parsed }) => JSON.stringify(parsed).includes(prompt)));
+  const lost = [...marks.filter((mark) => !new RegExp(`${mark}(?!\\d)`).test(text)), ...prompted.filter((prompt) => !text.includes(prompt))];
   const { rows, sums } = requestsOf(path);
   const logged = rows.filter(({ provenance }) => provenance === "logged" || provenance === "sent");
   const bodies = logged.map(({ request }) => essence(afterimage("render", "--request", String(request), path).out.toString()));
   const different = without(bodies, received.map(({ body }) => essence(body.toString()))).length;
-  const sum = (name) => said.reduce((total, { usage }) => total + usage[name], 0);
-  const isEqual = sums && sums.input === sum("input") && sums.output === sum("output") && (sums.cacheRead ?? 0) === sum("cached");
+  const sum = (of, name) => of.reduce((total, { usage }) => total + usage[name], 0);
+  const isSum = (of) => sums && sums.input === sum(of, "input") && sums.output === sum(of, "output") && (sums.cacheRead ?? 0) === sum(of, "cached");
+  const isEqual = isSum(answered) || isSum(said);
   return {
-    transcript: (marks.length - lost.length) / marks.length,
+    transcript: 1 - lost.length / (marks.length + prompted.length),
     requests: logged.length === 0 ? "–" : (logged.length - different) / Math.max(logged.length, said.length),
     usage: isEqual ? 1 : 0,
-    why: [lost.length > 0 && `not in the transcript: ${lost.join(" ")}`, !isEqual && `usage ${sums?.input}, ${sums?.cacheRead}, ${sums?.output} in place of ${sum("input")}, ${sum("cached")}, ${sum("output")}`].filter(Boolean).join("; "),
+    why: [lost.length > 0 && `not in the transcript: ${lost.join(" ")}`, !isEqual && `usage ${sums?.input}, ${sums?.cacheRead}, ${sums?.output} in place of ${sum(said, "input")}, ${sum(said, "cached")}, ${sum(said, "output")}`, isEqual && !isSum(answered) && `${answered.length - said.length} beside the conversation are not counted`].filter(Boolean).join("; "),
   };
 }
 
@@ -306,7 +313,8 @@ for (const [name, client] of chosen) {
   for (const [way, of] of Object.entries(client.ways)) {
     const isMain = of === Object.values(client.ways)[0];
     if (!isMain && options.includes("--main")) continue;
-    const scratch = mkdtempSync(join(tmpdir(), "clients-"));
+    const scratch = keep ? resolve(keep, name, way.replace(/[^\w.-]+/g, "-")) : mkdtempSync(join(tmpdir(), "clients-"));
+    rmSync(scratch, { recursive: true, force: true });
     const direct = await runOnce(scratch, base, client, of, false, isMain);
     const recorded = await runOnce(scratch, base, client, of, true, isMain);
     const found = compare(direct, recorded);
@@ -319,7 +327,7 @@ for (const [name, client] of chosen) {
     }
     if (isMain) {
       const path = glob(recorded.home, client.transcript)[0];
-      Object.assign(found, path ? compareTranscript(path, recorded.received) : { transcript: 0, requests: "–", usage: 0, why: `there is no ${client.transcript}` });
+      Object.assign(found, path ? compareTranscript(path, recorded.received, client.isRefused) : { transcript: 0, requests: "–", usage: 0, why: `there is no ${client.transcript}` });
     }
     const known = baseline[name]?.[way] ?? {};
     for (const column of columns) {
@@ -331,7 +339,7 @@ for (const [name, client] of chosen) {
     const counts = `${direct.received.length}/${recorded.received.length} requests`;
     console.log([name.padEnd(10), versions[name].padEnd(9), way.padEnd(18), ...columns.map((column) => shown(found[column]).padEnd(10)), [counts, found.hosts === 0 && `goes to ${found.others}`, found.why].filter(Boolean).join("; ")].join("  "));
     if (options.includes("--verbose")) console.log(direct.said, recorded.said);
-    rmSync(scratch, { recursive: true, force: true });
+    if (!keep) rmSync(scratch, { recursive: true, force: true });
   }
 }
 provider.server.close(), provider.server.closeAllConnections(), trap.close(), trap.closeAllConnections();
