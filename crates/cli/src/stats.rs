@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod context;
+mod frames;
 mod ledger;
 mod media;
 mod page;
@@ -11,7 +12,7 @@ pub(crate) mod row;
 use afterimage::{
     bill::certainty_for,
     request::Exchange,
-    session::{RequestSums, ViewedFrame, Viewer, unknown_records},
+    session::{RequestSums, ViewedFrame, Viewer},
     tokens::Certainty,
 };
 
@@ -32,6 +33,7 @@ use crate::{
     usage::{self, Reported},
 };
 use context::{ContextHeld, Contexts, OfRequest, RequestsHeld};
+use frames::FrameSums;
 use ledger::Ledger;
 use media::FileMedia;
 use row::{FileRow, RequestRow};
@@ -71,24 +73,19 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     };
     let passed_over = InputRefusal::IsPassedOver;
     input::each_at_once(&input, passed_over, holdings, |source, (lens, holdings)| {
-        let Holdings { ledger, contexts, mut reported, media } = holdings;
+        let Holdings { frames, ledger, contexts, mut reported, media } = holdings;
         copies.mark(&mut reported.iter_mut().collect::<Vec<_>>());
         let media = media.sums(&reported);
         let reported = Reported::of(reported.iter(), &prices);
-        let counts = lens.counts_as(certainty(&ledger, &reported, &lens));
+        let counts = lens.counts_as(certainty(&frames, &ledger, &reported, &lens));
         if args.json {
             let RequestSums { requests: count, tokens, last, .. } = contexts.sums;
             out.answer(&FileRow {
                 file: source.name(),
                 format: source.format().name(),
-                frames: ledger.frames,
-                messages: ledger.tally.messages,
-                sums: ledger.answer(),
-                unknown_records: ledger.unknown_records,
                 sessions: source.sessions(),
-                tool_calls: ledger.tally.tool_calls,
-                tool_results: ledger.tally.tool_results,
-                failed_results: ledger.failed_results,
+                frames,
+                sums: ledger.answer(),
                 counts: counts.answer(),
                 requests: RequestsHeld { count, tokens },
                 context: ContextHeld::of(last, contexts.sums.last_tokens()),
@@ -101,7 +98,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
-            let held = (&ledger, &contexts, &media);
+            let held = (&frames, &ledger, &contexts, &media);
             page::print(&counts, held, &reported, source, &mut out)?;
         }
         Ok(out.flush()?)
@@ -112,7 +109,12 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
 ///
 /// They are exact where each exchange names a model that the tokenizer is of, and there is nothing
 /// but plain messages: what providers make of calls, results and reasoning is not known.
-fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty {
+fn certainty(
+    frames: &FrameSums,
+    ledger: &Ledger,
+    reported: &Reported<'_>,
+    lens: &Lens,
+) -> Certainty {
     let base = lens.counter.certainty();
     let mut models = reported.sums.by_model.keys();
     if let Some(calibrated) = &lens.calibrated {
@@ -128,7 +130,7 @@ fn certainty(ledger: &Ledger, reported: &Reported<'_>, lens: &Lens) -> Certainty
         model.as_ref().map_or(Certainty::Estimated, |model| certainty_for(model, &*lens.counter))
     });
     let of = of.max().unwrap_or(Certainty::Estimated);
-    if ledger.is_plain() { of } else { of.max(Certainty::Estimated) }
+    if ledger.is_plain() && frames.tool_calls == 0 { of } else { of.max(Certainty::Estimated) }
 }
 
 /// The sums of one request alone.
@@ -158,6 +160,7 @@ fn of_request(args: &args::Stats, number: usize, out: &mut Output) -> Outcome {
 
 /// What a file holds.
 struct Holdings {
+    frames: FrameSums,
     ledger: Ledger,
     contexts: Contexts,
     reported: Vec<Exchange>,
@@ -166,18 +169,15 @@ struct Holdings {
 
 fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
     let mut viewer = Viewer::new(&lens.hud, source.format());
-    let (mut ledger, mut media) = (Ledger::new(source.format()), FileMedia::default());
+    let (mut frames, mut media) = (FrameSums::default(), FileMedia::default());
+    let mut ledger = Ledger::new(source.format());
     let mut labels = Labels::default();
     while let Some(record) = source.next() {
         let seen = source.see(&mut viewer, record?)?;
         let labels = labels.of_seen(&seen);
         let ViewedFrame { session, frame, snapshot, .. } = seen;
-        ledger.frames += 1;
-        ledger.tally.add(&frame);
-        ledger.failed_results +=
-            frame.added().filter(|facet| facet.outcome().is_failure()).count() as u64;
+        frames.add(&frame);
         media.add(&session, &frame);
-        ledger.unknown_records += unknown_records(&frame);
         for chunk in snapshot.chunks() {
             let tokens = lens.tokens(&snapshot, chunk);
             ledger.add(&session, (frame.sequence, Some(&labels)), chunk, tokens);
@@ -188,5 +188,5 @@ fn of_frames(source: &mut Source, lens: &Lens) -> Outcome<Holdings> {
     source.see_exchanges(&mut viewer, Some(&*lens.counter))?;
     let contexts = Contexts { sums: viewer.requests(), provenance: viewer.provenance() };
     let reported = viewer.reported().cloned().collect();
-    Ok(Holdings { ledger, contexts, reported, media })
+    Ok(Holdings { frames, ledger, contexts, reported, media })
 }

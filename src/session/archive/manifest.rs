@@ -10,7 +10,7 @@ use crate::{
     json::{self, Fields, Value, object},
     log::{DiskFiles, line, read_file, write_atomic},
     snapshot::{FrameSnapshot, Totals},
-    transcript::{ImportReport, RecordNote, TranscriptFormat, UnknownRecord},
+    transcript::{ImportReport, LimitWindow, RecordNote, TranscriptFormat, UnknownRecord},
 };
 
 use super::MANIFEST;
@@ -85,6 +85,8 @@ struct WrittenEntry {
     skipped: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unread_requests: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<LimitWindow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_understood: Option<WrittenUnknown>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +121,8 @@ fn is_zero(count: &u64) -> bool {
 
 impl From<TranscriptEntry> for WrittenEntry {
     fn from(of: TranscriptEntry) -> Self {
-        let ImportReport { sessions, skipped, unread_requests, unknown, notes, .. } = of.report;
+        let ImportReport { sessions, skipped, unread_requests, limits, unknown, notes, .. } =
+            of.report;
         let (records, count) = (of.report.unknown_records, of.report.noted);
         let unknown = unknown.into_iter().next();
         let note = notes.into_iter().next();
@@ -131,6 +134,7 @@ impl From<TranscriptEntry> for WrittenEntry {
             sessions_seen: sessions,
             skipped,
             unread_requests,
+            limits,
             not_understood: unknown.map(|UnknownRecord { line, reason }| WrittenUnknown {
                 records,
                 line,
@@ -153,6 +157,7 @@ impl TryFrom<WrittenEntry> for TranscriptEntry {
             sessions: of.sessions_seen,
             skipped: of.skipped,
             unread_requests: of.unread_requests,
+            limits: of.limits,
             ..ImportReport::default()
         };
         if let Some(WrittenUnknown { records, line, reason }) = of.not_understood {

@@ -6,7 +6,7 @@ use afterimage::{
     id::{FacetId, FrameSeq, Role},
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
-    transcript::{Holds, Tally, TranscriptFormat},
+    transcript::{Holds, TranscriptFormat},
 };
 use indexmap::IndexMap;
 
@@ -101,15 +101,8 @@ pub(super) struct FacetSums {
 
 type FacetKey = (Arc<str>, FacetId);
 
-/// The sums of a file.
+/// Sums over the chunks of a file.
 pub(super) struct Ledger {
-    pub(super) frames: u64,
-    pub(super) tally: Tally,
-    /// Results whose source states that the call failed.
-    pub(super) failed_results: u64,
-    /// Records that were not understood, as the facets that keep them say. Frames that were
-    /// written of a transcript keep them too.
-    pub(super) unknown_records: u64,
     pub(super) all: Sums,
     pub(super) estimated_tokens: u64,
     pub(super) unattributed: Sums,
@@ -125,10 +118,6 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(format: TranscriptFormat) -> Self {
         Self {
-            frames: 0,
-            tally: Tally::default(),
-            failed_results: 0,
-            unknown_records: 0,
             all: Sums::default(),
             estimated_tokens: 0,
             unattributed: Sums::default(),
@@ -220,10 +209,10 @@ impl Ledger {
         self.by_facet.entry((Arc::clone(session), FacetId::from(id))).or_insert_with(new)
     }
 
-    /// Whether there is nothing but messages of text.
+    /// Whether there is nothing but texts of messages.
     pub(super) fn is_plain(&self) -> bool {
         const PLAIN: [&str; 4] = ["system", "event", "speech", "formatting"];
-        self.by_type.keys().all(|kind| PLAIN.contains(&&**kind)) && self.tally.tool_calls == 0
+        self.by_type.keys().all(|kind| PLAIN.contains(&&**kind))
     }
 
     /// Gives the largest facets their labels.

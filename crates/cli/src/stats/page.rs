@@ -14,6 +14,7 @@ use indexmap::IndexMap;
 
 use super::{
     context::{Contexts, OfRequest},
+    frames::FrameSums,
     ledger::{Ledger, Sums},
     media::MediaSums,
 };
@@ -35,25 +36,16 @@ const BAR: usize = 24;
 
 pub(super) fn print(
     counts: &Counts,
-    (ledger, contexts, media): (&Ledger, &Contexts, &MediaSums),
+    (frames, ledger, contexts, media): (&FrameSums, &Ledger, &Contexts, &MediaSums),
     reported: &Reported<'_>,
     source: &Source,
     out: &mut Output,
 ) -> Outcome {
-    let (report, tally) = (source.report(), ledger.tally);
+    let report = source.report();
     let bold = out.paint.style(style::HEADING);
     view::file(out, &source.name(), source.format().name())?;
-    let failed = match ledger.failed_results {
-        0 => String::new(),
-        failed => format!(", {failed} failed"),
-    };
-    let held = [
-        counted(source.sessions(), "session"),
-        counted(ledger.frames, "frame"),
-        counted(tally.messages, "message"),
-        counted(tally.tool_calls, "tool call"),
-        counted(tally.tool_results, "tool result") + &failed,
-    ];
+    let mut held = vec![counted(source.sessions(), "session")];
+    held.extend(frames.held());
     writeln!(out, "{}\n", held.join(" · "))?;
     writeln!(out, "  {bold}THE WHOLE HISTORY{bold:#}")?;
     figures(ledger, &counts.tokenizer(), out)?;

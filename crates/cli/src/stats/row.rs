@@ -4,6 +4,7 @@ use afterimage::bill::MediaCount;
 
 use super::{
     context::{ContextHeld, RequestsHeld},
+    frames::FrameSums,
     ledger::SumsAnswer,
     media::MediaAnswer,
 };
@@ -16,21 +17,10 @@ answer! {
         file: String,
         /// the name of the input format
         format: &'static str,
-        /// how many frames there are
-        frames: u64,
-        /// messages: frames that an import marked as one, and every frame that no import made
-        messages: u64,
-        ..sums: SumsAnswer<'l>,
-        /// records that were not understood, and were kept
-        unknown_records: u64,
         /// how many sessions there are
         sessions: u64,
-        /// tool calls that frames add
-        tool_calls: u64,
-        /// results of tool calls that frames add
-        tool_results: u64,
-        /// those of them whose source states that the call failed, or that it was cancelled or denied
-        failed_results: u64,
+        ..frames: FrameSums,
+        ..sums: SumsAnswer<'l>,
         ..counts: CountsAnswer<'l>,
         /// the requests of the file
         requests: RequestsHeld,

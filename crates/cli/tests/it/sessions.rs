@@ -433,6 +433,14 @@ fn what_fell_into_a_window_of_a_rate_limit_is_added_up() {
         "minutes": 300, "begins": "2026-11-05T13:00:00Z", "resets": "2026-11-05T18:00:00Z", "used": 2
     });
     assert_eq!(first["window"], window);
+    // An archive keeps them.
+    let path = |name: &str| home.path().join(name).into_os_string().into_string().unwrap();
+    let (from, archive) = (path(".codex/sessions/2026/11/05/rollout-2.jsonl"), path("oak.archive"));
+    let made = home.run(&["archive", &from, "-o", &archive]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let run = home.run(&["sessions", "--by", "window", "--json", &archive]);
+    let first: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
+    assert_eq!(first["window"], window);
 }
 
 /// What `ccusage` 20.0.24 says that the recordings of Claude Code cost together, in dollars (`claude

@@ -525,7 +525,8 @@ fn thousands_of_appends_to_a_dead_server_end_in_time() {
         });
         let kinds = futures_util::future::join_all(appends).await;
         assert!(kinds.iter().all(|kind| *kind == ErrorKind::Unavailable));
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        // One after the other they would wait for five hours.
+        assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
         let error = journal.sessions().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.message().contains("cannot list the sessions: gave up after"), "{error}");
