@@ -6,8 +6,15 @@
 //! text. A format is added as a row.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeMap;
+
 use afterimage::transcript::{ImportReport, Transcript};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// What says in a pattern how the value before it is written.
+const CODINGS: [char; 3] = ['=', '|', '~'];
 
 /// What must not vanish.
 const NEEDLE: &str = "the-needle-in-a-message";
@@ -16,8 +23,9 @@ struct Row {
     format: &'static str,
     /// A document, or records by line.
     sample: &'static str,
-    /// Where messages stand in a record: `*` is any element, and what is before a `=` is written as
-    /// JSON in a string.
+    /// Where messages stand in a record: `*` is any element. What is before a `=` is written as JSON in a
+    /// string, what is before a `|` as the events of a stream, and what is before a `~` as the frames of
+    /// Amazon's.
     messages: &'static [&'static str],
 }
 
@@ -71,6 +79,38 @@ const ROWS: &[Row] = &[
         sample: r#"{"call_type":"acompletion","model":"m","messages":[{"role":"user","content":"a"}],"response":{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"b"}}]}}
 {"call_type":"acompletion","model":"m","messages":[{"role":"user","content":"c"}],"response":{"id":"y","choices":[{"index":0,"message":{"role":"assistant","content":"d"}}]}}"#,
         messages: &["/messages/*", "/response/choices/*/message"],
+    },
+    Row {
+        format: "wire",
+        sample: r#"{"interactions":[{"uri":"https://generativelanguage.googleapis.com/v1beta/models/m:generateContent","status":200,"request":{"systemInstruction":{"parts":[{"text":"s"}]},"contents":[{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"fileData":{"mimeType":"application/pdf","fileUri":"u"}}]},{"role":"model","parts":[{"text":"h","thought":true},{"functionCall":{"id":"c","name":"f","args":{"p":"v"}},"thoughtSignature":"S"}]},{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"output":"T"}}}]}]},"response":{"candidates":[{"content":{"role":"model","parts":[{"text":"x"},{"executableCode":{"language":"PYTHON","code":"1"}}]},"finishReason":"STOP"}]}},{"uri":"https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/m:generateContent","status":200,"request":{"contents":[{"role":"user","parts":[{"text":"a"}]}]},"response":{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]}}]}},{"uri":"https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict","status":200,"request":{"anthropic_version":"vertex-2023-10-16","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}]}}]}"#,
+        messages: &[
+            "/interactions/*/request/systemInstruction/parts/*",
+            "/interactions/*/request/contents/*",
+            "/interactions/*/request/messages/*",
+            "/interactions/*/response/candidates/*/content",
+            "/interactions/*/response/content/*",
+        ],
+    },
+    Row {
+        format: "wire",
+        sample: r#"{"interactions":[{"uri":"https://bedrock-runtime.x.amazonaws.com/model/m/converse","status":200,"request":{"system":[{"text":"s"}],"messages":[{"role":"user","content":[{"text":"a"},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"h","signature":"S"}}},{"toolUse":{"toolUseId":"c","name":"f","input":{"p":"v"}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c","content":[{"text":"T"},{"json":{"lux":"L"}}]}}]}]},"response":{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}},{"uri":"https://bedrock-runtime.x.amazonaws.com/model/m/invoke","status":200,"request":{"anthropic_version":"bedrock-2023-05-31","system":"s","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}]}}]}"#,
+        messages: &[
+            "/interactions/*/request/system",
+            "/interactions/*/request/messages/*",
+            "/interactions/*/response/output/message",
+            "/interactions/*/response/content/*",
+        ],
+    },
+    Row {
+        format: "wire",
+        sample: r#"{"interactions":[{"uri":"http://127.0.0.1:11434/api/chat","status":200,"request":{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"a","images":["AAAA"]},{"role":"assistant","content":"x","thinking":"h","tool_calls":[{"function":{"name":"f","arguments":{"p":"v"}}}]},{"role":"tool","tool_name":"f","content":"T"}]},"response":{"model":"m","message":{"role":"assistant","content":"x","thinking":"h"},"done":true}},{"uri":"http://127.0.0.1:11434/api/generate","status":200,"request":{"model":"m","system":"s","prompt":"a"},"response":{"response":"x","done":true}}]}"#,
+        messages: &[
+            "/interactions/*/request/messages/*",
+            "/interactions/*/request/system",
+            "/interactions/*/request/prompt",
+            "/interactions/*/response/message",
+            "/interactions/*/response/response",
+        ],
     },
     Row {
         format: "mini-swe-agent",
@@ -194,6 +234,29 @@ const ROWS: &[Row] = &[
             "/log/entries/*/response/content/text=/content/*",
         ],
     },
+    #[cfg(feature = "record")]
+    Row {
+        format: "har",
+        sample: r#"{"log":{"entries":[{"request":{"method":"POST","url":"https://bedrock-runtime.x.amazonaws.com/model/m/converse-stream","postData":{"text":{"messages":[{"role":"user","content":[{"text":"a"}]}]}}},"response":{"status":200,"content":{"encoding":"base64","text":[{"messageStart":{"role":"assistant"}},{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"h"}}}},{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"S"}}}},{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"text":"x"}}},{"contentBlockStart":{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"c","name":"f"}}}},{"contentBlockDelta":{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{}"}}}},{"messageStop":{"stopReason":"tool_use"}}]}}},{"request":{"method":"POST","url":"https://bedrock-runtime.x.amazonaws.com/model/m/invoke-with-response-stream","postData":{"text":{"anthropic_version":"bedrock-2023-05-31","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}}},"response":{"status":200,"content":{"encoding":"base64","text":[{"chunk":{"bytes":{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}}}},{"chunk":{"bytes":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}}},{"chunk":{"bytes":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}}},{"chunk":{"bytes":{"type":"content_block_stop","index":0}}},{"chunk":{"bytes":{"type":"message_delta","delta":{"stop_reason":"end_turn"}}}},{"chunk":{"bytes":{"type":"message_stop"}}}]}}}]}}"#,
+        messages: &[
+            "/log/entries/*/request/postData/text=/messages/*",
+            "/log/entries/*/response/content/text~/*/contentBlockStart/start",
+            "/log/entries/*/response/content/text~/*/contentBlockDelta/delta/text",
+            "/log/entries/*/response/content/text~/*/contentBlockDelta/delta/reasoningContent",
+            "/log/entries/*/response/content/text~/2/chunk/bytes/delta/text",
+        ],
+    },
+    Row {
+        format: "har",
+        sample: r#"{"log":{"entries":[{"request":{"method":"POST","url":"https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse","postData":{"text":{"contents":[{"role":"user","parts":[{"text":"a"}]}]}}},"response":{"status":200,"content":{"text":[{"candidates":[{"content":{"role":"model","parts":[{"text":"h","thought":true},{"text":"x"}]}}]},{"candidates":[{"content":{"role":"model","parts":[{"text":"y"},{"functionCall":{"id":"c","name":"f","args":{"p":"v"}},"thoughtSignature":"S"}]},"finishReason":"STOP"}]}]}}},{"request":{"method":"POST","url":"https://a.b/v1/messages","postData":{"text":{"messages":[{"role":"user","content":"a"}]}}},"response":{"status":200,"content":{"text":[{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}},{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}},{"type":"content_block_stop","index":0},{"type":"message_delta","delta":{"stop_reason":"end_turn"}},{"type":"message_stop"}]}}},{"request":{"method":"POST","url":"https://a.b/v1/chat/completions","postData":{"text":{"messages":[{"role":"user","content":"a"}]}}},"response":{"status":200,"content":{"text":[{"choices":[{"index":0,"delta":{"role":"assistant","content":"x","reasoning_content":"h"}}]},{"choices":[{"index":0,"delta":{"content":"y","tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}}]},{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}]}}},{"request":{"method":"POST","url":"https://a.b/v1/responses","postData":{"text":{"input":[{"role":"user","content":"a"}]}}},"response":{"status":200,"content":{"text":[{"type":"response.created","response":{"id":"r","output":[]}},{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}},{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}]}}}]}}"#,
+        messages: &[
+            "/log/entries/*/request/postData/text=/contents/*",
+            "/log/entries/*/response/content/text|/*/candidates/*/content/parts",
+            "/log/entries/1/response/content/text|/2/delta/text",
+            "/log/entries/*/response/content/text|/*/choices/*/delta/reasoning_content",
+            "/log/entries/*/response/content/text|/*/item",
+        ],
+    },
     Row {
         format: "otlp",
         sample: r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"0000000000000001","name":"chat m","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.system_instructions","value":{"stringValue":[{"type":"text","content":"s"}]}},{"key":"gen_ai.input.messages","value":{"stringValue":[{"role":"user","name":"n","parts":[{"type":"text","content":"a"},{"type":"blob","modality":"image","mime_type":"image/png","content":"AAAA"},{"type":"uri","modality":"audio","uri":"u"}]},{"role":"assistant","parts":[{"type":"reasoning","content":"h"},{"type":"tool_call","id":"c","name":"f","arguments":{"p":"v"}}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"c","response":"T"}]},{"role":"assistant","content":"z","tool_calls":[{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"d","content":"U"}]}},{"key":"gen_ai.output.messages","value":{"stringValue":[{"role":"assistant","parts":[{"type":"text","content":"x"},{"type":"server_tool_call","id":"w","name":"search","server_tool_call":{"type":"q"}},{"type":"server_tool_call_response","id":"w","server_tool_call_response":{"type":"R"}}]}]}}]}]}]}]}"#,
@@ -240,20 +303,54 @@ fn matching(value: &Value, pattern: &[&str], at: &str, found: &mut Vec<String>) 
 /// The places in a record that are of a pattern.
 fn places(record: &Value, pattern: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let pattern = pattern.replace('=', "");
+    let pattern = pattern.replace(CODINGS, "");
     matching(record, &pattern.split('/').skip(1).collect::<Vec<_>>(), "", &mut found);
     found
 }
 
 /// The record as it stands in a file.
 fn written(mut record: Value, row: &Row) -> String {
-    for (inside, _) in row.messages.iter().filter_map(|pattern| pattern.split_once('=')) {
+    for pattern in row.messages {
+        let Some(coded) = pattern.find(CODINGS) else { continue };
+        let (inside, coding) = pattern.split_at(coded);
         for at in places(&record, inside) {
             let document = record.pointer_mut(&at).unwrap();
-            *document = document.to_string().into();
+            *document = match (&*document, coding.as_bytes()[0]) {
+                // It is written as another pattern says that begins so.
+                (Value::String(_), _) => continue,
+                (Value::Array(events), b'|') => events
+                    .iter()
+                    .map(|event| format!("data: {event}\n\n"))
+                    .collect::<String>()
+                    .into(),
+                (Value::Array(events), b'~') => STANDARD
+                    .encode(events.iter().flat_map(amazons_frame).collect::<Vec<u8>>())
+                    .into(),
+                (document, _) => document.to_string().into(),
+            };
         }
     }
     record.to_string()
+}
+
+/// An event as a frame of Amazon's: its name is a header, and `bytes` are in base64.
+fn amazons_frame(event: &Value) -> Vec<u8> {
+    let (name, payload) = event.as_object().unwrap().iter().next().unwrap();
+    let mut payload = payload.clone();
+    if let Some(bytes) = payload.get_mut("bytes") {
+        *bytes = STANDARD.encode(bytes.to_string()).into();
+    }
+    let mut headers = vec![11];
+    headers.extend(b":event-type\x07");
+    headers.extend((name.len() as u16).to_be_bytes());
+    headers.extend(name.as_bytes());
+    let payload = payload.to_string();
+    let mut frame = ((16 + headers.len() + payload.len()) as u32).to_be_bytes().to_vec();
+    frame.extend((headers.len() as u32).to_be_bytes());
+    frame.extend(crc32fast::hash(&frame).to_be_bytes());
+    frame.extend([&headers, payload.as_bytes()].concat());
+    frame.extend(crc32fast::hash(&frame).to_be_bytes());
+    frame
 }
 
 /// The record, changed at each place below `at` in turn, with what was done.
@@ -317,4 +414,63 @@ fn no_string_of_a_message_vanishes() {
         }
     }
     assert!(vanished.is_empty(), "{} vanished:\n{}", vanished.len(), vanished.join("\n"));
+}
+
+/// A session of Claude Code with a request: its system prompt, its tools and a message, by their hashes.
+fn logged(shape: &Value, message: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Object(object) => {
+                let members: BTreeMap<&String, &Value> = object.iter().collect();
+                members.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect()
+            }
+            Value::Array(list) => list.iter().map(sorted).collect(),
+            value => value.clone(),
+        }
+    }
+    let hash = |value: &Value| -> String {
+        let digest = Sha256::digest(sorted(value).to_string());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let (shape_hash, hash) = (hash(shape), hash(message));
+    let records = [
+        json!({"type":"user","uuid":"u1","message":{"role":"user","content":"a"}}),
+        json!({"type":"api-request-shape","shapeHash":shape_hash,"shape":shape}),
+        json!({"type":"api-request-blob","hash":hash,"message":message}),
+        json!({"type":"api-request","id":"r1","keep":0,"tail":[hash],"shapeHash":shape_hash,"params":{"model":"m"}}),
+        json!({"type":"assistant","uuid":"u2","parentUuid":"u1","requestRef":"r1","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"x"}]}}),
+    ];
+    let of_session = |mut record: Value| {
+        record["sessionId"] = "s".into();
+        record.to_string()
+    };
+    records.map(of_session).join("\n")
+}
+
+/// What is of no frame is found in the requests.
+#[test]
+fn no_string_of_a_logged_request_vanishes() {
+    let read = |shape: &Value, message: &Value| {
+        let text = logged(shape, message);
+        let mut transcript = Transcript::new(text.as_bytes()).unwrap();
+        transcript.keep_exchanges();
+        let mut held: String =
+            transcript.by_ref().map(|record| record.unwrap().frame.to_json().to_string()).collect();
+        for exchange in transcript.take_exchanges() {
+            held += &exchange.request.to_string();
+        }
+        (held, transcript.report().noted)
+    };
+    let shape = json!({"system":[{"type":"text","text":"s"}],"tools":[{"name":"f","description":"d","input_schema":{"type":"object"}}]});
+    let message = json!({"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"T"}]}]});
+    let (held, noted) = read(&shape, &message);
+    assert!(held.contains(r#""tool_use_id":"c""#), "{held}");
+    let (mut shapes, mut messages) = (Vec::new(), Vec::new());
+    changed(&shape, "", &mut shapes);
+    changed(&message, "", &mut messages);
+    let shapes = shapes.into_iter().map(|(what, of)| (what, read(&of, &message)));
+    let messages = messages.into_iter().map(|(what, of)| (what, read(&shape, &of)));
+    let lost =
+        shapes.chain(messages).filter(|(_, (held, now))| !held.contains(NEEDLE) && *now == noted);
+    assert_eq!(lost.map(|(what, _)| what).collect::<Vec<_>>(), [""; 0]);
 }
