@@ -10,7 +10,7 @@ use std::{
 use crate::{
     id::FrameSeq,
     json::{self, PlacedValue, Value},
-    transcript::{Api, CONVERSATION, Exchange, PREVIOUS, Provenance},
+    transcript::{Api, Asked, CONVERSATION, Exchange, Kept, PREVIOUS, Provenance},
 };
 
 /// What the requests of a recording go on from, by their indexes.
@@ -23,9 +23,11 @@ pub(super) struct Chains {
 
 #[derive(Debug)]
 struct Link {
-    /// The response that the request names.
+    /// The response, or the conversation, that the request goes on from.
     id: Arc<str>,
     to: To,
+    /// What its provider kept behind that.
+    kept: Vec<String>,
     /// How many messages come before the request's own.
     messages: usize,
     /// The response from which on something is missing.
@@ -42,6 +44,8 @@ enum To {
     Exchange(usize),
     /// The recording has no such response.
     Nothing,
+    /// Nothing comes before what was kept.
+    Start,
     /// It is the response to a request that came later, or to this one.
     Later(usize),
 }
@@ -60,7 +64,7 @@ impl Chains {
         if named.is_empty() {
             return chains;
         }
-        let wanted: HashSet<&str> = named.iter().map(|(_, id)| &**id).collect();
+        let wanted: HashSet<&str> = named.iter().map(|named| &*named.id).collect();
         let mut holders: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, exchange) in recorded.iter().enumerate() {
             let Some(reply) = exchange.reply().filter(|reply| wanted.contains(&*reply.id)) else {
@@ -70,11 +74,14 @@ impl Chains {
             chains.replies.insert(index, Reply { items, is_whole: reply.is_whole });
             holders.entry(reply.id).or_default().push(index);
         }
-        for (index, id) in named {
+        for Named { index, id, kept } in named {
+            let is_start = kept.as_ref().is_some_and(|kept| kept.is_start && kept.after.is_none());
+            let kept = kept.map(|kept| items_of(&kept.items)).unwrap_or_default();
             let all = holders.get(&*id).map(Vec::as_slice).unwrap_or_default();
             // An id that comes again is that of the response before the request.
             let earlier = all.iter().rev().find(|holder| **holder < index);
             let to = match (earlier, all.first()) {
+                _ if is_start => To::Start,
                 (Some(holder), _) => To::Exchange(*holder),
                 (None, Some(later)) => To::Later(*later),
                 (None, None) => To::Nothing,
@@ -82,9 +89,11 @@ impl Chains {
             let (messages, missing) = match to {
                 To::Exchange(holder) => chains.up_to(recorded, holder, &id),
                 To::Nothing | To::Later(_) => (0, Some(Arc::clone(&id))),
+                To::Start => (0, None),
             };
+            let messages = messages + kept.len();
             let wrong = match to {
-                To::Exchange(_) | To::Nothing => None,
+                To::Exchange(_) | To::Nothing | To::Start => None,
                 To::Later(later) if later == index => {
                     Some(format!("it names {:?}, the response to itself", &*id).into())
                 }
@@ -94,7 +103,7 @@ impl Chains {
                 }
             };
             let sent = recorded.get(index).map(|of| of.provenance.clone()).unwrap_or_default();
-            chains.links.insert(index, Link { id, to, messages, missing, wrong, sent });
+            chains.links.insert(index, Link { id, to, kept, messages, missing, wrong, sent });
         }
         chains
     }
@@ -143,7 +152,9 @@ impl Chains {
         let (mut at, mut missing) = (index, None);
         // Each link leads to an earlier exchange, so this ends.
         while let Some(link) = self.links.get(&at) {
+            runs.push(link.kept.iter().map(String::as_str).collect());
             match link.to {
+                To::Start => break,
                 To::Exchange(holder) => {
                     let reply = self.replies.get(&holder).map(|reply| &reply.items);
                     runs.push(reply.into_iter().flatten().map(String::as_str).collect());
@@ -164,21 +175,42 @@ impl Chains {
     }
 }
 
-/// The exchanges that go on from a response, and its id: they name it, or a conversation that the
-/// provider keeps, to which it was the last answer before them.
-fn named(recorded: &[Exchange]) -> Vec<(usize, Arc<str>)> {
+/// An exchange that goes on from a response, or from a conversation.
+struct Named {
+    index: usize,
+    /// The response: the request names it, or it was the last answer before it in the conversation that
+    /// the request names. That conversation, where there is none.
+    id: Arc<str>,
+    /// What the provider kept behind it.
+    kept: Option<Arc<Kept>>,
+}
+
+/// The exchanges that go on from something.
+fn named(recorded: &[Exchange]) -> Vec<Named> {
     let is_kept = recorded.iter().any(|exchange| exchange.asked.conversation.is_some());
     let mut last: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     let mut named = Vec::new();
     for (index, exchange) in recorded.iter().enumerate() {
-        let before = exchange.asked.conversation.as_ref().and_then(|kept| last.get(kept));
-        named.extend(exchange.asked.previous.as_ref().or(before).map(|id| (index, Arc::clone(id))));
+        let Asked { previous, conversation, .. } = &exchange.asked;
+        let kept = exchange.kept.clone();
+        let id = match &kept {
+            Some(kept) => kept.after.as_ref(),
+            None => previous.as_ref().or_else(|| last.get(conversation.as_ref()?)),
+        };
+        let id = id.or(previous.as_ref()).or(conversation.as_ref()).cloned();
+        named.extend(id.map(|id| Named { index, id, kept }));
         let kept = is_kept.then(|| exchange.kept_in()).flatten();
         if let Some((kept, reply)) = kept.and_then(|kept| Some((kept, exchange.reply()?))) {
             last.insert(kept, reply.id.into());
         }
     }
     named
+}
+
+/// The items of a list of JSON.
+fn items_of(list: &str) -> Vec<String> {
+    let items = json::children(list, 0..list.len()).into_iter();
+    items.filter_map(|item| Some(list.get(item.value)?.to_owned())).collect()
 }
 
 /// The frames of the messages that a request has itself: those that it goes on from come before.

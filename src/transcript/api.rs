@@ -21,8 +21,8 @@ const PATHS: [(&str, Api); 9] = [
 /// Where Google's coding assistants ask: the request stands in another one.
 const CODE_ASSIST: &str = "/v1internal:";
 
-/// Requests for a count, or for later, by the ends of their paths.
-const HELPERS: [&str; 7] = [
+/// Requests for a count, for later, or to answer no more, by the ends of their paths.
+const HELPERS: [&str; 8] = [
     "count_tokens",
     "input_tokens",
     "batches",
@@ -30,11 +30,12 @@ const HELPERS: [&str; 7] = [
     ":batchGenerateContent",
     "count-tokens",
     "count-tokens:rawPredict",
+    "/cancel",
 ];
 
 /// APIs of models that are not read: the end of a path, what the address holds besides, the name. The
 /// first that matches counts, so an end that is two providers' stands first where it needs more.
-const UNREAD: [(&str, &str, &str); 19] = [
+const UNREAD: [(&str, &str, &str); 20] = [
     (":generateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":streamGenerateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":rawPredict", "", "Vertex AI"),
@@ -47,6 +48,7 @@ const UNREAD: [(&str, &str, &str); 19] = [
     ("/invoke-with-bidirectional-stream", "/model/", "Amazon Bedrock"),
     ("/chat", "cohere", "Cohere"),
     ("/realtime", "/v1/", "OpenAI Realtime"),
+    ("/realtime", "openai", "OpenAI Realtime"),
     ("/runs", "/threads/", "OpenAI Assistants"),
     ("/v1/completions", "", "OpenAI Completions"),
     ("/v1/complete", "", "Anthropic Text Completions"),
@@ -65,7 +67,8 @@ const HOSTED: [(&str, &str); 4] = [
     ("/invoke-with-response-stream", "/model/"),
 ];
 
-fn path_of(uri: &str) -> &str {
+/// An address without its parameters.
+pub(super) fn path_of(uri: &str) -> &str {
     uri.split(['?', '#']).next().unwrap_or_default()
 }
 
@@ -135,9 +138,15 @@ pub(super) fn unread_api(uri: &str, request: Option<&Value>) -> Option<String> {
     if !is_chat && !has_list("contents", "parts") && !has_prompt {
         return None;
     }
+    Some(unknown_api(uri))
+}
+
+/// The name of an API that is known by what was sent to it alone.
+pub(super) fn unknown_api(uri: &str) -> String {
+    let path = path_of(uri);
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
     let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or(path);
-    Some(format!("an unknown API at {path}"))
+    format!("an unknown API at {path}")
 }
 
 /// An API that a request speaks.

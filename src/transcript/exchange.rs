@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Api, AppliedEdit, BodyText, Provenance, TranscriptFormat, Usage, body::Payload,
-    interaction::Interaction, read_exchange::broke_off,
+    interaction::Interaction, kept::Kept, read_exchange::broke_off,
 };
 use crate::{
     id::FrameSeq,
@@ -80,6 +80,9 @@ pub struct Exchange {
     /// source holds no bodies, or no response came.
     pub response: Option<Arc<str>>,
     pub(crate) asked: Asked,
+    /// What the provider held before the request, where calls of the source say so that no model
+    /// answered.
+    pub(crate) kept: Option<Arc<Kept>>,
 }
 
 /// What a copy of an answer reports: a session that was forked, or resumed into another file, holds
@@ -200,11 +203,11 @@ impl Exchange {
         exchanges
     }
 
-    /// The same without what grows with the request: its bodies, and the frames of its messages. A
-    /// list of requests holds these.
+    /// The same without what grows with the request: its bodies, what was kept before it, and the frames
+    /// of its messages. A list of requests holds these.
     pub(crate) fn into_head(self) -> Self {
-        let (frames, request, response) = Default::default();
-        Self { frames, request, response, ..self }
+        let (frames, request, response, kept) = Default::default();
+        Self { frames, request, response, kept, ..self }
     }
 
     /// Takes what is known of its answer from an exchange that has no request.
@@ -279,6 +282,21 @@ impl Exchange {
     pub fn replace_request(&mut self, body: impl Into<BodyText>) {
         self.request = body.into();
         self.asked = Asked::of_body(self.api, &self.request);
+    }
+
+    /// Puts another list of items in the place of those that the provider kept before the request, where
+    /// the source has such. O(the list).
+    pub fn replace_kept(&mut self, edit: impl FnOnce(&str) -> String) {
+        if let Some(kept) = self.kept.take() {
+            let items = edit(&kept.items).into();
+            self.kept = Some(Arc::new(Kept { items, ..Arc::unwrap_or_clone(kept) }));
+        }
+    }
+
+    /// Whether the request names a response, or a conversation, that it goes on from: the provider reads
+    /// more than it holds.
+    pub fn goes_on(&self) -> bool {
+        self.asked.goes_on()
     }
 
     /// The response that the request goes on from, where it names one.

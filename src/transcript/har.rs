@@ -1,10 +1,19 @@
 //! HTTP archives of browsers and proxies. They hold what went through a WebSocket as a list of its
 //! messages, in an entry of its own.
 
-use super::{Api, api, body::Payload, interaction::Interaction, sink::Sink, wire::WireReader};
 #[cfg(feature = "record")]
-use super::{bytes, interaction::milliseconds, times::rfc3339};
-use crate::json::{ObjectExt, Value};
+use super::times::rfc3339;
+use super::{
+    Api, api,
+    body::Payload,
+    bytes,
+    interaction::{Interaction, milliseconds},
+    kept::KeptCall,
+    sink::Sink,
+    times::moment,
+    wire::WireReader,
+};
+use crate::json::{self, ObjectExt, Value};
 
 /// The members in which exporters keep the messages of a WebSocket.
 const MESSAGES: [&str; 3] = ["_webSocketMessages", "_websocketMessages", "webSocketMessages"];
@@ -26,32 +35,17 @@ impl HarReader {
     }
 }
 
-/// Sorts entries by their times, which exporters may write in another order. Times of several zones,
-/// or of another form, stay as they are.
+/// Sorts entries by their times, which exporters may write in another order, and in several zones.
+/// Where one has none, or one of another form, they stay as they are.
 fn in_order_of_time(interactions: &mut [Interaction]) {
-    let zone = |interaction: &Interaction| {
-        let (_, _, zone) = time_of_day(interaction.started.as_deref()?)?;
-        Some(zone.to_owned())
-    };
-    let first = interactions.first().and_then(zone);
-    if first.is_none() || interactions.iter().any(|interaction| zone(interaction) != first) {
+    let time = |interaction: &Interaction| moment(interaction.started.as_deref()?);
+    if interactions.iter().any(|interaction| time(interaction).is_none()) {
         return;
     }
-    interactions.sort_by_cached_key(|interaction| {
-        let (seconds, fraction, _) = time_of_day(interaction.started.as_deref()?)?;
-        Some((seconds.to_owned(), fraction.to_owned()))
-    });
+    interactions.sort_by_cached_key(time);
     for (line, interaction) in (1..).zip(interactions) {
         interaction.line = line;
     }
-}
-
-/// The seconds, their fraction and the zone of a time as in `2026-01-31T12:00:00.25Z`.
-fn time_of_day(time: &str) -> Option<(&str, &str, &str)> {
-    let (seconds, rest) = time.split_at_checked("2026-01-31T12:00:00".len())?;
-    let end = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit()).len();
-    let (fraction, zone) = rest.split_at_checked(rest.len() - end)?;
-    Some((seconds, fraction.trim_start_matches('.').trim_end_matches('0'), zone))
 }
 
 impl super::Decoder for HarReader {
@@ -82,7 +76,10 @@ impl super::Decoder for HarReader {
                 let calls = socket_calls(interaction, messages, sink);
                 line += (calls.len() as u64).saturating_sub(1);
                 interactions.extend(calls);
-            } else if interaction.may_be_of_a_model() || interaction.unread_api().is_some() {
+            } else if interaction.may_be_of_a_model()
+                || interaction.unread_api().is_some()
+                || KeptCall::of(&interaction).is_some()
+            {
                 interactions.push(interaction);
             } else {
                 // A page and its pictures are traffic too, and none of a model's.
@@ -133,19 +130,23 @@ fn socket_messages(entry: &mut Value) -> Option<Vec<Value>> {
 
 /// The calls of a WebSocket, each as a request of its own. What cannot be read of it is told.
 fn socket_calls(opened: Interaction, messages: Vec<Value>, sink: &mut Sink) -> Vec<Interaction> {
+    let of_responses = Api::of_uri(&opened.uri) == Some(Api::Responses);
+    if cfg!(feature = "record") && of_responses && !messages.is_empty() {
+        return calls_of(&opened, &messages, sink);
+    }
+    let answers = answers_in(&messages);
     let unread = match Api::of_uri(&opened.uri) {
-        Some(Api::Responses) if messages.is_empty() => {
+        Some(_) if messages.is_empty() => {
             Some("a WebSocket whose messages were not kept".to_owned())
         }
-        Some(Api::Responses) if cfg!(feature = "record") => {
-            return calls_of(&opened, &messages, sink);
-        }
-        Some(_) => Some("a model through a WebSocket".to_owned()),
-        None => api::unread_api(&opened.uri, None),
+        Some(_) => Some("a model over a WebSocket".to_owned()),
+        None => api::unread_api(&opened.uri, None)
+            .or_else(|| (answers > 0).then(|| api::unknown_api(&opened.uri)))
+            .map(|api| format!("{api} over a WebSocket")),
     };
     match unread {
         Some(api) => {
-            let (reason, line) = (sink.unread_request(&api), opened.line);
+            let (reason, line) = (sink.unread_requests(&api, answers.max(1)), opened.line);
             let mut record = opened.into_json();
             if let Value::Object(record) = &mut record {
                 record.put("messages", messages);
@@ -155,6 +156,24 @@ fn socket_calls(opened: Interaction, messages: Vec<Value>, sink: &mut Sink) -> V
         None => sink.skip("other traffic"),
     }
     Vec::new()
+}
+
+/// How many answers of a model the messages of a WebSocket hold: as many as the provider began or
+/// ended, or the client asked for.
+fn answers_in(messages: &[Value]) -> u64 {
+    let (mut asked, mut begun, mut ended) = (0, 0, 0);
+    for SocketMessage { is_sent, bytes, .. } in messages.iter().filter_map(SocketMessage::of) {
+        let Ok(message) = json::read(&bytes) else { continue };
+        let is_turn = || message.pointer("/serverContent/turnComplete") == Some(&true.into());
+        match message.str_at("type") {
+            Some("response.create") if is_sent => asked += 1,
+            Some("response.created") if !is_sent => begun += 1,
+            Some("response.completed" | "response.done") if !is_sent => ended += 1,
+            _ if !is_sent && is_turn() => ended += 1,
+            _ => {}
+        }
+    }
+    asked.max(begun).max(ended)
 }
 
 #[cfg(not(feature = "record"))]
@@ -201,19 +220,22 @@ fn calls_of(opened: &Interaction, messages: &[Value], sink: &mut Sink) -> Vec<In
             answers.remove(event.at);
         }
     }
+    // Who exports what is there may come later than the first call.
+    for _ in (calls.len() as u64)..answers_in(messages) {
+        sink.unread_requests("a WebSocket whose first messages were not kept", 1);
+    }
     let whole = |(call, body, _)| Interaction { response: Payload::of_bytes(body), ..call };
     calls.into_iter().map(whole).collect()
 }
 
 /// A message of a WebSocket as exporters write it.
-#[cfg(feature = "record")]
 struct SocketMessage {
     is_sent: bool,
     bytes: Vec<u8>,
+    #[cfg_attr(not(feature = "record"), expect(dead_code, reason = "calls alone have times"))]
     time_ms: Option<u64>,
 }
 
-#[cfg(feature = "record")]
 impl SocketMessage {
     fn of(message: &Value) -> Option<Self> {
         let direction = message.str_at("type").or_else(|| message.str_at("direction"))?;
@@ -325,13 +347,61 @@ mod tests {
         );
     }
 
+    fn message(direction: &str, time: f64, data: &str) -> Value {
+        let time = crate::json::read(time.to_string().as_bytes()).unwrap();
+        object! { "type": direction, "time": time, "opcode": 1_u64, "data": data }.into()
+    }
+
+    /// A WebSocket to an address, with these messages.
+    fn socket(url: &str, messages: Vec<Value>) -> Value {
+        let mut entry = posted(url, "");
+        let Value::Object(of) = &mut entry else { unreachable!() };
+        of.put("_resourceType", "websocket");
+        of.put("_webSocketMessages", messages);
+        entry
+    }
+
+    #[test]
+    fn requests_over_a_websocket_that_is_not_read_are_counted_one_by_one() {
+        let asked = || message("send", 1.0, r#"{"type":"response.create"}"#);
+        let begun =
+            || message("receive", 1.0, r#"{"type":"response.created","response":{"id":"r"}}"#);
+        let live = message("receive", 1.0, r#"{"serverContent":{"turnComplete":true}}"#);
+        let google = "wss://generativelanguage.googleapis.com/ws/google.ai.GenerativeService";
+        let other = || message("receive", 1.0, r#"{"type":"message","text":"hi"}"#);
+        let archive = [
+            // One was asked for by the client, and all were begun by the provider.
+            socket(
+                "wss://api.openai.com/v1/realtime?model=m",
+                vec![asked(), begun(), other(), begun(), begun()],
+            ),
+            socket("wss://x.openai.azure.com/openai/realtime", vec![other()]),
+            socket(&format!("{google}.BidiGenerateContent?key=k"), vec![live.clone(), live]),
+            socket("wss://gateway.example/v2/talk?k=1", vec![asked(), begun()]),
+            socket("wss://news.example/feed", vec![other(), other()]),
+        ];
+        let archive: Value =
+            object! { "log": object! { "entries": Value::Array(archive.into()) } }.into();
+        let (_, _, report) = testing::outline(&archive.to_string());
+        assert_eq!(
+            format!("{:?}", report.unread_requests),
+            r#"{"Gemini Live over a WebSocket": 2, "OpenAI Realtime over a WebSocket": 4, "an unknown API at /v2/talk over a WebSocket": 1}"#
+        );
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (4, 1));
+    }
+
+    #[cfg(feature = "record")]
+    #[test]
+    fn answers_of_a_websocket_whose_requests_were_not_kept_are_counted() {
+        let ended = r#"{"type":"response.completed","response":{"id":"r1","output":[]}}"#;
+        let entry = socket("wss://x.y/v1/responses", vec![message("receive", 1.0, ended)]);
+        let report = check(vec![entry], "");
+        assert_eq!(report.unread_requests["a WebSocket whose first messages were not kept"], 1);
+    }
+
     #[cfg(feature = "record")]
     #[test]
     fn each_answer_of_a_websocket_is_a_request() {
-        let message = |direction: &str, time: f64, data: &str| -> Value {
-            let time = crate::json::read(time.to_string().as_bytes()).unwrap();
-            object! { "type": direction, "time": time, "opcode": 1_u64, "data": data }.into()
-        };
         let asked = |more: &str, text: &str| {
             format!(
                 r#"{{"type":"response.create","model":"m",{more}"input":[{{"role":"user","content":"{text}"}}]}}"#
@@ -353,10 +423,8 @@ mod tests {
             message("receive", 4.5, packed),
             message("receive", 5.0, &ended("r2", "B")),
         ];
-        let mut entry = posted("wss://x.y/backend-api/codex/responses", "");
-        let kept_nothing = entry.clone();
-        let Value::Object(of) = &mut entry else { unreachable!() };
-        of.put("_webSocketMessages", messages);
+        let url = "wss://x.y/backend-api/codex/responses";
+        let (entry, kept_nothing) = (socket(url, messages), posted(url, ""));
         let report = check(
             vec![entry, kept_nothing],
             r#"

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{
     Api, api,
     body::{self, Payload},
-    times::rfc3339,
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -41,6 +40,8 @@ pub(super) struct Interaction {
     pub(super) is_posted: bool,
     /// Whether its bodies are JSON that a client wrote down, and not the bytes of the wire.
     pub(super) is_logged: bool,
+    /// Why the messages of the request are not known, where the recorder left them out.
+    pub(super) left_out: Option<&'static str>,
 }
 
 impl Interaction {
@@ -79,92 +80,6 @@ impl Interaction {
             (Payload::of_value(request), Payload::of_value(response))
         };
         Ok(Self { uri, request, response, status, started, line, is_posted, ..Self::default() })
-    }
-
-    /// Whether a value has the shape of a call as gateways log it.
-    pub(super) fn is_logged_call(value: &Value) -> bool {
-        let has = |key: &str| value.get(key).is_some();
-        let response = value.get("response");
-        value.get("messages").is_some_and(|messages| messages.as_array().is_some())
-            && response.is_some_and(|response| {
-                ["choices", "output", "content"].iter().any(|key| response.get(key).is_some())
-                    || has("call_type")
-            })
-    }
-
-    /// A call as gateways log it: the messages and the parameters beside the response, with the
-    /// usage, the price and the times.
-    pub(super) fn of_logged_call(value: Value, line: u64) -> Result<Self, Value> {
-        if !Self::is_logged_call(&value) {
-            return Err(value);
-        }
-        let Value::Object(mut call) = value else { return Err(value) };
-        let response = call.shift_remove("response").unwrap_or_default();
-        let text = |key: &str| call.str_at(key);
-        let kind = text("call_type").unwrap_or_default();
-        let api = match () {
-            () if response.get("choices").is_some() => Api::Chat,
-            () if response.get("output").is_some() || kind.ends_with("responses") => Api::Responses,
-            () if response.get("content").is_some() || kind == "anthropic_messages" => {
-                Api::Messages
-            }
-            () => Api::Chat,
-        };
-        let seconds = |key: &str| match call.get(key)? {
-            Value::Number(seconds) => milliseconds(seconds.as_f64() * 1e3),
-            _ => None,
-        };
-        let (start, end) = (seconds("startTime"), seconds("endTime"));
-        let failed = text("status") == Some("failure");
-        let failure = failed.then(|| text("error_str").unwrap_or("a failure").to_owned());
-        let mut usage = match response.get("usage").or_else(|| call.get("usage")) {
-            Some(Value::Object(usage)) => usage.clone(),
-            _ => call.iter().filter(|(key, _)| key.ends_with("_tokens")).fold(
-                Object::new(),
-                |mut usage, (key, count)| {
-                    usage.put(key, count.clone());
-                    usage
-                },
-            ),
-        };
-        if !usage.contains_key("cost") {
-            usage.put_some(
-                "cost",
-                call.get("response_cost").filter(|cost| !cost.is_null()).cloned(),
-            );
-        }
-        let started = text("startTime").map(str::to_owned);
-        let started = started.or_else(|| Some(rfc3339(start?.saturating_mul(1_000_000))));
-        let mut request = Object::new();
-        request.put_some("model", call.shift_remove("model"));
-        let parameters = ["model_parameters", "optional_params"];
-        let parameters = parameters.iter().find_map(|key| match call.shift_remove(key) {
-            Some(Value::Object(parameters)) => Some(parameters),
-            _ => None,
-        });
-        request.put_unknown(&parameters.unwrap_or_default());
-        for key in ["tools", "system", "instructions"] {
-            request.put_some(key, call.shift_remove(key));
-        }
-        request.put_some(api.conversation_key(), call.shift_remove("messages"));
-        let path = match api {
-            Api::Chat => "/chat/completions",
-            Api::Messages => "/messages",
-            Api::Responses => "/responses",
-            _ => ":generateContent",
-        };
-        Ok(Self {
-            uri: path.to_owned(),
-            request: Payload::Json(request.into()),
-            response: Payload::of_value(response),
-            started,
-            duration_ms: end.zip(start).and_then(|(end, start)| end.checked_sub(start)),
-            failure,
-            usage: (!usage.is_empty()).then(|| usage.into()),
-            line,
-            is_logged: true,
-            ..Self::default()
-        })
     }
 
     /// An entry of a HAR archive; the entry itself where it is none.

@@ -65,11 +65,13 @@ mod inspect;
 mod interaction;
 mod items;
 mod joining;
+mod kept;
 mod kimi;
 mod kimi_context;
 mod limit_window;
 mod lines;
 mod live_messages;
+mod logged_call;
 #[cfg(test)]
 mod lossless_tests;
 mod mini_swe_agent;
@@ -128,9 +130,7 @@ pub use bytes::decoded;
 pub use context_edit::AppliedEdit;
 pub(crate) use context_edit::ClearedPart;
 pub use database::{DatabaseSession, database_sessions};
-#[cfg(feature = "storage")]
-pub(crate) use exchange::Asked;
-pub(crate) use exchange::{CONVERSATION, PREVIOUS};
+pub(crate) use exchange::{Asked, CONVERSATION, PREVIOUS};
 pub use exchange::{CopiedUsage, Exchange, ExchangeOutcome};
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
@@ -138,6 +138,7 @@ pub use folder::is_recording_folder;
 pub use format::{Holds, TranscriptFormat};
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
+pub(crate) use kept::Kept;
 pub use limit_window::LimitWindow;
 pub use provenance::{Lack, Provenance};
 pub(crate) use reply::ReadReply;

@@ -77,7 +77,8 @@ impl ReadRequest {
         };
         // What passed a recorder of ours went where its path says, whatever it holds.
         let sent = Api::of_uri(&interaction.uri);
-        let sent = sent.filter(|_| interaction.is_recorded && request.as_object().is_some());
+        let is_known = interaction.is_recorded || interaction.left_out.is_some();
+        let sent = sent.filter(|_| is_known && request.as_object().is_some());
         let Some(api) = Api::of(&interaction.uri, &request).or(sent) else {
             let is_damaged = request.is_null() && interaction.may_be_of_a_model();
             return Self::unread(interaction).ok_or(if is_damaged {
@@ -91,6 +92,10 @@ impl ReadRequest {
         let Value::Object(mut request) = request else {
             return Err("a request that is no object");
         };
+        if let Some(reason) = interaction.left_out {
+            let (unread, messages) = (Some(reason.to_owned()), Vec::new());
+            return Ok(Self { api, head: Arc::new(request), messages, unread });
+        }
         let messages = match request.shift_remove(api.conversation_key()) {
             Some(Value::Array(list)) => list,
             Some(prompt) if api == Api::Generate => vec![ollama::prompt(prompt, &request)],

@@ -397,8 +397,17 @@ impl Sink {
 
     /// Counts a request to a model whose API is not read. Gives the reason, as a sentence.
     pub(super) fn unread_request(&mut self, api: &str) -> String {
-        count(&mut self.report.unread_requests, api);
-        format!("a request to {api}, which is not read")
+        self.unread_requests(api, 1)
+    }
+
+    /// As [`Sink::unread_request`], of so many that stand in one record.
+    pub(super) fn unread_requests(&mut self, api: &str, requests: u64) -> String {
+        for _ in 0..requests {
+            count(&mut self.report.unread_requests, api);
+        }
+        let what =
+            if requests == 1 { "a request".to_owned() } else { format!("{requests} requests") };
+        format!("{what} to {api}, which is not read")
     }
 
     /// Takes what a record says of a window of a rate limit.

@@ -14,6 +14,7 @@ use super::{
     generate_content::CANDIDATES,
     interaction::Interaction,
     items, joining,
+    kept::{KeptCall, KeptItems},
     read_exchange::{self, ReadExchange},
     request_body::ReadBodies,
     request_prints::{RequestPrints, operator_messages},
@@ -49,8 +50,12 @@ pub(super) struct WireReader {
     bodies: ReadBodies,
     /// What the responses answered, with them, by id: a request may build on one.
     responses: HashMap<String, ThreadId>,
-    /// What a provider holds of the conversations that it keeps, by their ids.
-    kept: HashMap<Arc<str>, ThreadId>,
+    /// What a provider holds of the conversations that it keeps, by their ids, with the last response.
+    kept: HashMap<Arc<str>, (ThreadId, Option<Arc<str>>)>,
+    /// What calls say that it keeps besides, and responses that were not recorded.
+    stored: KeptItems,
+    /// The responses that were given before the model had answered.
+    pending: HashSet<Arc<str>>,
     /// The responses that were taken, by their ids and what was said up to their ends: another program,
     /// or two of them around one another, may write a response down twice. Our recorder does not.
     taken: HashSet<(String, Print)>,
@@ -118,6 +123,10 @@ impl WireReader {
 
     /// Takes the next exchange of the source.
     pub(super) fn take(&mut self, interaction: Interaction, sink: &mut Sink) {
+        if let Some(call) = KeptCall::of(&interaction) {
+            sink.skip("items that a provider keeps");
+            return self.keep(call);
+        }
         let is_recorded = interaction.is_recorded;
         let read = match read_exchange::read(&interaction, &mut self.bodies) {
             Ok(read) => read,
@@ -129,7 +138,8 @@ impl WireReader {
                 return sink.unknown(interaction.line, reason, interaction.into_json());
             }
         };
-        let ReadExchange { exchange, system, messages, reply, reply_id, kept_in, cleared } = read;
+        let ReadExchange { mut exchange, system, messages, reply, reply_id, kept_in, cleared } =
+            read;
         let (api, line) = (exchange.api, interaction.line);
         let has_system = system.is_some();
         let is_failed = reply.is_none();
@@ -143,7 +153,7 @@ impl WireReader {
                 self.outcomes.insert(id.to_owned(), Value::clone(item));
             }
         }
-        let base = self.base_of(&exchange.asked);
+        let base = self.base_of(&mut exchange);
         let before = base.and_then(|base| self.threads.prints(base).next()).unwrap_or_default();
         let hashes = self.threads.hashes(&messages);
         let operator = operator_messages(api, messages.iter().map(|message| &**message));
@@ -158,6 +168,7 @@ impl WireReader {
         let end = own.last().copied().unwrap_or(before);
         let request = self.threads.add(base, messages, &hashes, end);
         let answer = (!is_failed).then(|| Echo::of(reply.iter().map(|item| &**item)));
+        let says_nothing = reply.is_empty();
         let hashes: Vec<MessageHash> = reply.iter().map(|item| MessageHash::of(item)).collect();
         let end = end.running(&hashes).last().unwrap_or(end);
         let thread = self.threads.add(Some(request), reply, &hashes, end);
@@ -167,12 +178,9 @@ impl WireReader {
         {
             return sink.skip("repeated response");
         }
-        if let (false, Some(conversation)) = (is_failed, kept_in) {
-            self.kept.insert(conversation, thread);
-        }
-        if let (Api::Responses, Some(id)) = (api, reply_id) {
-            self.responses.insert(id, thread);
-        }
+        let kept_in = kept_in.filter(|_| !is_failed);
+        let reply_id = reply_id.filter(|_| api == Api::Responses);
+        self.remember_answer(thread, (reply_id, kept_in), says_nothing);
         let request = self.threads.prints(request).next().unwrap_or_default();
         let of_base = base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK);
         let continued =
@@ -229,13 +237,56 @@ impl WireReader {
         }
     }
 
-    /// The thread that a request goes on from by name.
-    fn base_of(&self, asked: &Asked) -> Option<ThreadId> {
-        match (&asked.previous, &asked.conversation) {
-            (Some(previous), _) => self.responses.get(&**previous).copied(),
-            (None, Some(kept)) => self.kept.get(kept).copied(),
-            (None, None) => None,
+    /// The thread that a request goes on from by name, with what its provider kept since.
+    fn base_of(&mut self, exchange: &mut Exchange) -> Option<ThreadId> {
+        let Asked { previous, conversation, .. } = &exchange.asked;
+        let name = previous.as_ref().or(conversation.as_ref())?;
+        let Some((items, kept)) = self.stored.before(name, |id| self.responses.contains_key(id))
+        else {
+            return match previous {
+                Some(previous) => self.responses.get(&**previous).copied(),
+                None => self.kept.get(name).map(|(thread, _)| *thread),
+            };
+        };
+        let after = kept.after.as_ref().and_then(|after| self.responses.get(&**after)).copied();
+        exchange.kept = Some(Arc::new(kept));
+        let before = after.and_then(|after| self.threads.prints(after).next()).unwrap_or_default();
+        let hashes: Vec<MessageHash> = items.iter().map(|item| MessageHash::of(item)).collect();
+        let end = before.running(&hashes).last().unwrap_or(before);
+        Some(self.threads.add(after, items, &hashes, end))
+    }
+
+    /// Remembers what was said up to the end of an answer, by its id and by the conversation that its
+    /// provider keeps it in.
+    fn remember_answer(
+        &mut self,
+        thread: ThreadId,
+        (id, kept_in): (Option<String>, Option<Arc<str>>),
+        says_nothing: bool,
+    ) {
+        if let Some(conversation) = kept_in {
+            self.stored.forget(&conversation);
+            self.kept.insert(conversation, (thread, id.as_deref().map(Arc::from)));
         }
+        if let Some(id) = id {
+            if says_nothing {
+                self.pending.insert(id.as_str().into());
+            }
+            self.responses.insert(id, thread);
+        }
+    }
+
+    /// Takes a call by which a provider keeps something, or says what it keeps.
+    fn keep(&mut self, call: KeptCall) {
+        let id = call.id();
+        let answered = match self.kept.get(id) {
+            Some((_, last)) => last.clone(),
+            // Its items come behind its own request.
+            None if self.pending.contains(id) => Some(Arc::clone(id)),
+            None if self.responses.contains_key(&**id) => return,
+            None => None,
+        };
+        self.stored.take(call, answered);
     }
 
     /// No longer looks the last request of a conversation up, since another one goes on from it.

@@ -1064,9 +1064,11 @@ fn entries_of_an_archive_are_taken_in_the_order_of_their_times() {
     let times = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05.25Z"];
     let entries = |times: [&str; 3]| times.map(|time| entry(time, "Hi")).to_vec();
     assert_eq!(order(entries(times)), ["05.25Z", "05.5Z", "06Z"]);
-    // Times of two zones stay as they stand.
-    let zones = ["2026-01-02T03:04:06Z", "2026-01-02T03:04:05+01:00", "2026-01-02T03:04:05Z"];
-    assert_eq!(order(entries(zones)), ["06Z", "05+01:00", "05Z"]);
+    let zones = ["2026-01-02T03:04:06Z", "2026-01-02T04:04:05+01:00", "2026-01-02T03:04:04Z"];
+    assert_eq!(order(entries(zones)), ["04Z", "05+01:00", "06Z"]);
+    // Where one is no time, all stay as they stand.
+    let odd = ["2026-01-02T03:04:06Z", "2026-01-02T03:04 five", "2026-01-02T03:04:05Z"];
+    assert_eq!(order(entries(odd)), ["06Z", " five", "05Z"]);
 }
 
 #[test]

@@ -124,7 +124,10 @@ pub(crate) fn provenance_note(format: TranscriptFormat, provenance: &Provenance)
         Provenance::Resolved { messages, missing, .. } => {
             let messages = counted(*messages as u64, "message");
             let missing = missing.as_deref().map(|id| {
-                format!(", and what came before is missing: no whole response {id:?} was recorded")
+                format!(
+                    ", and what leads to {id:?} is not in the source: it lies at the provider, and no \
+                     figure counts it"
+                )
             });
             let missing = missing.unwrap_or_default();
             Some(format!(

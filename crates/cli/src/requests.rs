@@ -11,7 +11,11 @@ pub(crate) mod row;
 
 use std::{io::Write, sync::Arc};
 
-use afterimage::guard::{CacheRules, Guard};
+use afterimage::{
+    guard::{CacheRules, Guard},
+    request::Provenance,
+};
+use indexmap::IndexSet;
 
 use self::{counted::RequestCounts, listing::Listing};
 use crate::{
@@ -51,7 +55,8 @@ pub(crate) fn run(args: &args::Requests) -> Outcome {
             listing.table(&mut out)?;
         }
         out.flush()?;
-        for note in [unlisted(source), unread(source)].into_iter().flatten() {
+        let notes = [unlisted(source), unread(source), at_provider(&listing)?];
+        for note in notes.into_iter().flatten() {
             source.note(&note);
         }
         Ok(())
@@ -76,4 +81,24 @@ fn unread(source: &Source) -> Option<String> {
     let named: Vec<String> =
         named.map(|(api, count)| format!("{} to {api}", grouped(*count))).collect();
     (all > 0).then(|| format!("{} cannot be read: {}", counted(all, "request"), named.join(", ")))
+}
+
+/// What the requests go on from that is not in the source.
+fn at_provider(listing: &Listing<'_>) -> Outcome<Option<String>> {
+    let exchanges = listing.exchanges()?;
+    let missing = exchanges.iter().filter_map(|exchange| match &exchange.provenance {
+        Provenance::Resolved { missing: Some(id), wrong: None, .. } => Some(&**id),
+        _ => None,
+    });
+    let all = missing.clone().count() as u64;
+    let ids: Vec<&str> = missing.collect::<IndexSet<_>>().into_iter().collect();
+    let Some((first, others)) = ids.split_first() else { return Ok(None) };
+    let others = match others.len() as u64 {
+        0 => String::new(),
+        more => format!(" and to {} more", grouped(more)),
+    };
+    let of = counted(all, "request");
+    Ok(Some(format!(
+        "what leads to {first}{others} lies at the provider: the figures of {of} are without it"
+    )))
 }

@@ -30,6 +30,7 @@ use crate::{
     lens::{Counting, Lens, Lenses},
     output::Output,
     recorded,
+    text::counted,
     usage::{self, Reported},
 };
 use context::{ContextHeld, Contexts, OfRequest, RequestsHeld};
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
     input::each_at_once(&input, passed_over, holdings, |source, (lens, holdings)| {
         let Holdings { frames, ledger, contexts, mut reported, media } = holdings;
         copies.mark(&mut reported.iter_mut().collect::<Vec<_>>());
+        let going_on = reported.iter().filter(|exchange| exchange.goes_on()).count() as u64;
         let media = media.sums(&reported);
         let reported = Reported::of(reported.iter(), &prices);
         let counts = lens.counts_as(certainty(&frames, &ledger, &reported, &lens));
@@ -101,7 +103,16 @@ pub(crate) fn run(args: &args::Stats) -> Outcome {
             let held = (&frames, &ledger, &contexts, &media);
             page::print(&counts, held, &reported, source, &mut out)?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        if going_on > 0 {
+            let go_on = if going_on == 1 { "goes on" } else { "go on" };
+            source.note(&format!(
+                "{} {go_on} from what a provider keeps, and what was sent alone is counted: \
+                 `afterimage requests` counts what the source holds of the rest",
+                counted(going_on, "request")
+            ));
+        }
+        Ok(())
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     id::FrameSeq,
     json::{self, Object, ObjectExt, Value, object},
-    transcript::{Api, Asked, Exchange, Provenance, Usage},
+    transcript::{Api, Asked, Exchange, Kept, Provenance, Usage},
 };
 
 /// Every so many records, from the first, one holds its request whole.
@@ -74,6 +74,11 @@ fn head(exchange: &Exchange, prefix: usize, suffix: usize, middle: usize) -> Obj
     head.put_some("systemFrame", exchange.system_frame.map(FrameSeq::get));
     head.put_some("answer", exchange.answer().map(FrameSeq::get));
     head.put_some("listed", exchange.is_unlisted.then_some(false));
+    if let Some(Kept { items, after, is_start }) = exchange.kept.as_deref() {
+        let mut kept = object! { "items": &**items, "isStart": *is_start };
+        kept.put_some("after", after.as_deref());
+        head.put("kept", kept);
+    }
     head.put("frames", exchange.frames.iter().map(frame).collect::<Value>());
     head
 }
@@ -122,9 +127,16 @@ pub(super) fn from_bytes(index: u64, bytes: &[u8], before: &[u8]) -> Option<Exch
         system_frame: number("systemFrame").map(FrameSeq::new),
         frames: head.get("frames")?.as_array()?.iter().map(frame).collect::<Option<_>>()?,
         answer_frames: number("answer").map(FrameSeq::new).into_iter().collect(),
+        kept: head.get("kept").and_then(kept_of).map(Arc::new),
         is_unlisted: head.get("listed").and_then(Value::as_bool) == Some(false),
         ..Exchange::default()
     })
+}
+
+fn kept_of(kept: &Value) -> Option<Kept> {
+    let items = kept.str_at("items")?.into();
+    let after = kept.str_at("after").map(Arc::from);
+    Some(Kept { items, after, is_start: kept.get("isStart")?.as_bool()? })
 }
 
 #[cfg(test)]
@@ -154,6 +166,10 @@ pub(super) mod tests {
             frames: if rest { vec![None, Some(FrameSeq::new(3))] } else { Vec::new() },
             answer_frames: rest.then(|| FrameSeq::new(9)).into_iter().collect(),
             is_unlisted: !rest,
+            kept: rest.then(|| {
+                let (items, after) = ("[1,{\"a\":\"é\"}]".into(), Some("r".into()));
+                Arc::new(Kept { items, after, is_start: true })
+            }),
             ..Exchange::default()
         }
     }

@@ -110,6 +110,7 @@ impl Redaction {
         let line = exchange.line.unwrap_or_default();
         let place = |what: &str| format!("exchange {line}, {what}");
         let request = redactor.body(&exchange.request, &place("request")).into_owned();
+        exchange.replace_kept(|items| redactor.body(items, &place("kept items")).into_owned());
         let response = exchange.response.as_deref();
         // Of an answer that broke off half of a secret may be there.
         let is_cut = exchange.cut.is_some() || exchange.failure.is_some();

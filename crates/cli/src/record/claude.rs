@@ -24,6 +24,8 @@ const BASE: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS: &str = "--settings";
 /// Names the files of settings that are read: `user`, `project`, `local`.
 const SOURCES: &str = "--setting-sources";
+/// With this variable it asks Bedrock, and with that one Bedrock at another place.
+const BEDROCK: [&str; 2] = ["CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL"];
 /// Where an organisation puts its settings.
 const MANAGED: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode"
@@ -36,6 +38,15 @@ const MANAGED: &str = if cfg!(target_os = "macos") {
 /// The arguments of Claude Code, with a base URL of the recorder where settings name another.
 pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argument> {
     let mut all: Vec<Argument> = arguments.iter().cloned().map(Argument::Plain).collect();
+    let [switch, variable] = BEDROCK;
+    let is_on = std::env::var(switch).is_ok_and(|value| !matches!(&*value, "" | "0" | "false"));
+    if is_on && !routes.is_asked(variable) {
+        note(&format!(
+            "{switch} is set: Claude Code asks Bedrock, past the recorder. To record, give --env \
+             {variable}=https://bedrock-runtime.REGION.amazonaws.com, and a key in \
+             AWS_BEARER_TOKEN_BEDROCK: what is signed is signed for its host"
+        ));
+    }
     if let Some(path) = managed(Path::new(MANAGED)) {
         note(&format!(
             "{} sets {BASE}, which outranks all that the recorder can set: requests go there, and \

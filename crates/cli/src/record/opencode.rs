@@ -11,7 +11,7 @@ use std::{
 
 use afterimage::json::{Object, ObjectExt, Value};
 
-use super::{jsonc, routes::Routes, scene::here, settings_text::SettingsText};
+use super::{claude::last_option, jsonc, routes::Routes, scene::here, settings_text::SettingsText};
 use crate::output::note;
 
 /// The variable.
@@ -28,10 +28,14 @@ const MANAGED: &str = if cfg!(target_os = "macos") {
 };
 /// What serves sessions of any folder, whose files nobody knows before.
 const SERVERS: [&str; 4] = ["serve", "web", "acp", "attach"];
+/// The options of each command that take no value: a word behind any other one is its value.
+const FLAGS: [&str; 6] = ["--print-logs", "--pure", "-h", "--help", "-v", "--version"];
+/// The option that names the folder of a command.
+const FOLDER: &str = "--dir";
 
 /// What the variable holds, where a configuration names base URLs.
 pub(super) fn content(arguments: &[OsString], routes: &mut Routes) -> Option<SettingsText> {
-    if arguments.iter().any(|word| SERVERS.iter().any(|server| word == *server)) {
+    if command(arguments).is_some_and(|command| SERVERS.contains(&command)) {
         return None;
     }
     let mut providers = Object::new();
@@ -119,14 +123,24 @@ fn resolved(url: &str, routes: &Routes) -> Option<String> {
     Some(text)
 }
 
+/// The command, or the folder that stands in its place: the first word that is no option's.
+fn command(arguments: &[OsString]) -> Option<&str> {
+    let words = arguments.iter().map(|word| word.to_str().unwrap_or_default());
+    let is_option = |word: &&str| word.starts_with('-');
+    let mut words = words.take_while(|word| *word != "--").peekable();
+    while let Some(option) = words.next_if(is_option) {
+        if !option.contains('=') && !FLAGS.contains(&option) {
+            words.next_if(|word| !is_option(word));
+        }
+    }
+    words.next()
+}
+
 /// The folder that `OpenCode` works in.
 fn folder(arguments: &[OsString]) -> PathBuf {
-    let value = |word: &OsString| {
-        let word = word.to_str()?;
-        let path = here().join(word.strip_prefix("--dir=").unwrap_or(word));
-        path.is_dir().then_some(path)
-    };
-    arguments.iter().find_map(value).unwrap_or_else(here)
+    let named = last_option(arguments, FOLDER).map(|option| option.value);
+    let folder = named.or_else(|| command(arguments)).map(|path| here().join(path));
+    folder.filter(|path| path.is_dir()).unwrap_or_else(here)
 }
 
 /// The files of configuration; a later one is laid over the earlier ones.
@@ -164,5 +178,27 @@ fn read(path: &Path) -> Option<Object> {
     match jsonc::read(&fs::read(path).ok()?).ok()? {
         Value::Object(object) => Some(object),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_the_first_word_that_is_no_value_of_an_option() {
+        for (arguments, expected) in [
+            (&["run", "serve"][..], Some("run")),
+            (&["run", "--model", "m", "web"], Some("run")),
+            (&["--prompt", "serve"], None),
+            (&["--prompt=x", "serve"], Some("serve")),
+            (&["--print-logs", "--log-level", "DEBUG", "serve"], Some("serve")),
+            (&["-c", "--print-logs", "acp"], Some("acp")),
+            (&["--", "serve"], None),
+            (&[], None),
+        ] {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            assert_eq!(command(&arguments), expected, "{arguments:?}");
+        }
     }
 }

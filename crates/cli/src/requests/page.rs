@@ -221,8 +221,9 @@ fn resolved(exchange: &Exchange) -> String {
             format!("not joined, {}; ", printable(wrong))
         }
         Provenance::Resolved { missing: None, .. } => "resolved; ".to_owned(),
-        Provenance::Resolved { missing: Some(id), .. } => {
-            format!("resolved, without what leads to {}; ", printable(id))
+        Provenance::Resolved { messages, missing: Some(id), .. } => {
+            let what = if *messages == 0 { "alone" } else { "resolved" };
+            format!("{what}, without what leads to {}; ", printable(id))
         }
         _ => String::new(),
     }

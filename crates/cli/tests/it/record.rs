@@ -642,7 +642,7 @@ fn requests_of_a_websocket_are_shown_as_others_and_say_what_was_joined() {
     socket(scratch.path());
     let path = scratch.path().to_str().unwrap();
     let table = run(&["requests", path]).out;
-    for words in ["warm-up; fir", "resolved; + ", "resolved, wi"] {
+    for words in ["warm-up; fir", "resolved; + ", "alone, witho"] {
         assert!(table.contains(words), "{words}: {table}");
     }
     let listed = run(&["requests", "--json", path]).out;
@@ -660,7 +660,13 @@ fn requests_of_a_websocket_are_shown_as_others_and_say_what_was_joined() {
     let sent = run(&["render", "--request", "2", "--as-sent", path]);
     assert!(sent.out.ends_with("\"previous_response_id\":\"r1\",\"input\":[]}"), "{}", sent.out);
     let missing = run(&["render", "--request", "3", path]).err;
-    assert!(missing.contains("no whole response \"r9\" was recorded"), "{missing}");
+    let at_provider = "what leads to \"r9\" is not in the source: it lies at the provider";
+    assert!(missing.contains(at_provider), "{missing}");
+    let noted = run(&["requests", path]).err;
+    let alone = "what leads to r9 lies at the provider: the figures of 1 request are without it";
+    assert!(noted.contains(alone), "{noted}");
+    let noted = run(&["stats", path]).err;
+    assert!(noted.contains("2 requests go on from what a provider keeps"), "{noted}");
     let answer = run(&["render", "--response", "2", path]).out;
     assert!(answer.starts_with("data: {\"type\":\"response.completed\""), "{answer}");
     for command in [vec!["stats", path], vec!["diff", &format!("{path}@1"), &format!("{path}@2")]] {

@@ -70,8 +70,35 @@ fn opencode_gets_the_base_urls_of_all_its_files_in_a_variable() {
     let asked = ["--env", "E_BASE=https://f.example"];
     let (out, _) = printed(&user, &asked, &[], &["opencode", "run", "hi"]);
     assert!(out.contains("{env:E_BASE}/v1"), "{out}");
-    let (out, _) = printed(&user, &[], &[], &["opencode", "serve"]);
-    assert_eq!(out, "\n");
+    for server in [&["serve"][..], &["--log-level", "DEBUG", "web", "--port", "0"]] {
+        let (out, _) = printed(&user, &[], &[], &[&["opencode"], server].concat());
+        assert_eq!(out, "\n", "{server:?}");
+    }
+    // A task is no command, and no folder.
+    user.put("home/serve/opencode.json", r#"{"provider":{"c":{"api":"https://no.example"}}}"#);
+    for task in [&["run", "serve"][..], &["run", "../../home/serve"], &["--prompt", "serve"]] {
+        let (out, _) = printed(&user, &[], &[], &[&["opencode"], task].concat());
+        assert!(out.contains("c.example") && !out.contains("no.example"), "{task:?} {out}");
+    }
+    let (out, _) = printed(&user, &[], &[], &["opencode", "run", "--dir", "../../home/serve", "x"]);
+    assert!(out.contains("no.example"), "{out}");
+}
+
+#[test]
+fn claude_code_at_bedrock_is_said_to_go_past_the_recorder_unless_it_is_led() {
+    let user = User::new();
+    user.program("claude", "#!/bin/sh\nprintf '%s\\n' \"$ANTHROPIC_BEDROCK_BASE_URL\"\n");
+    let said = "Claude Code asks Bedrock, past the recorder";
+    let bedrock = "https://bedrock-runtime.us-east-1.amazonaws.com";
+    let led = format!("ANTHROPIC_BEDROCK_BASE_URL={bedrock}");
+    let led = ["--env", led.as_str()];
+    for (on, options, is_said) in [("1", &[][..], true), ("0", &[], false), ("1", &led[..], false)]
+    {
+        let env = [("CLAUDE_CODE_USE_BEDROCK", on)];
+        let (out, err) = printed(&user, options, &env, &["claude", "-p", "hi"]);
+        assert_eq!(err.contains(said), is_said, "{on} {options:?} {err}");
+        assert_eq!(out.trim().is_empty(), options.is_empty(), "{out}");
+    }
 }
 
 #[test]

@@ -234,10 +234,12 @@ pub(super) fn drop_connection_headers(headers: &mut HeaderMap) {
     }
 }
 
-/// An answer of the recorder itself, in the form that providers give their errors.
+/// An answer of the recorder itself, in the form that providers give their errors: those of AWS have
+/// their words outside.
 pub(super) fn refused((status, reason): (StatusCode, &str)) -> Response<ResponseBody> {
+    let message = format!("\"message\":\"afterimage record: {reason}\"");
     let text = format!(
-        "{{\"type\":\"error\",\"error\":{{\"type\":\"afterimage_record\",\"message\":\"afterimage record: {reason}\"}}}}\n"
+        "{{\"type\":\"error\",\"error\":{{\"type\":\"afterimage_record\",{message}}},{message}}}\n"
     );
     let mut response = Response::new(ResponseBody::Own(Some(Bytes::from(text))));
     *response.status_mut() = status;

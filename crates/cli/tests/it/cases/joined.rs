@@ -716,3 +716,154 @@ fn a_replay_with_prices_fits_80_columns() {
         on_80_columns(&args);
     }
 }
+
+/// A call of a HAR file: a method, a path, what was sent where something was, and the answer.
+fn call(at: usize, (method, path, sent, answer): &(&str, &str, Value, Value)) -> Value {
+    let mut request = json!({"method": method, "url": format!("https://api.openai.com/v1{path}")});
+    if !sent.is_null() {
+        request["postData"] = json!({"text": sent.to_string()});
+    }
+    json!({
+        "startedDateTime": format!("2026-05-01T10:00:{at:02}.000Z"), "time": 5, "request": request,
+        "response": {"status": 200, "content": {"text": answer.to_string()}},
+    })
+}
+
+fn calls(all: &[(&str, &str, Value, Value)]) -> NamedTempFile {
+    let entries: Vec<Value> = all.iter().enumerate().map(|(at, of)| call(at, of)).collect();
+    let file = NamedTempFile::with_suffix(".har").unwrap();
+    std::fs::write(file.path(), json!({"log": {"entries": entries}}).to_string()).unwrap();
+    file
+}
+
+fn item(role: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": text})
+}
+
+fn said(id: &str, text: &str) -> Value {
+    let usage = json!({"input_tokens": 9, "output_tokens": 1});
+    json!({"id": id, "object": "response", "status": "completed",
+        "output": [item("assistant", text)], "usage": usage})
+}
+
+fn list(items: &[Value], has_more: bool) -> Value {
+    json!({"object": "list", "data": items, "has_more": has_more})
+}
+
+/// The texts of the messages of a request, and what says where they come from.
+fn joined(file: &NamedTempFile, number: usize) -> (Vec<String>, Value) {
+    let whole = run(&["render", "--request", &number.to_string(), path(file)]);
+    assert_eq!(whole.code, Some(0), "{}", whole.err);
+    let body: Value = serde_json::from_str(&whole.out).unwrap();
+    let items = body["input"].as_array().unwrap().iter();
+    let texts = items.map(|item| item["content"].as_str().unwrap().to_owned()).collect();
+    let rows = json_lines(&["requests", "--json", path(file)]);
+    (texts, rows[number - 1]["resolved"].clone())
+}
+
+#[test]
+fn what_a_conversation_kept_besides_answers_stands_before_a_request() {
+    let asked = |text: &str| json!({"model": "m", "conversation": "conv_1", "input": text});
+    let made = json!({"id": "conv_1", "object": "conversation"});
+    let items = || vec![item("user", "one"), item("user", "two")];
+    let mut all = vec![
+        ("POST", "/conversations", json!({"items": items()}), made),
+        ("POST", "/responses", asked("three"), said("r1", "A")),
+        (
+            "POST",
+            "/conversations/conv_1/items",
+            json!({"items": [item("user", "four")]}),
+            list(&[item("user", "four")], false),
+        ),
+        ("POST", "/responses", asked("five"), said("r2", "B")),
+        ("POST", "/responses", asked("six"), said("r3", "C")),
+    ];
+    let whole = |file: &NamedTempFile| {
+        let before = [vec!["one", "two", "three"], vec!["A", "four", "five"], vec!["B", "six"]];
+        for (number, messages) in [(1, 2), (2, 5), (3, 7)] {
+            let expected = before[..number].concat();
+            let (texts, resolved) = joined(file, number);
+            assert_eq!(texts, expected);
+            assert_eq!(resolved, json!({"messages": messages, "missing": null}));
+        }
+    };
+    let file = calls(&all);
+    whole(&file);
+    let noted = run(&["requests", path(&file)]);
+    assert!(!noted.err.contains("provider"), "{}", noted.err);
+    let frames = out(&["render", path(&file)]);
+    for text in ["one", "two", "three", "four", "A", "B", "C", "six"] {
+        assert!(frames.contains(text), "{text}: {frames}");
+    }
+    // An archive knows it too.
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    out(&["archive", "-o", archive.to_str().unwrap(), path(&file)]);
+    let archived = |args: &[&str]| run(&[args, &[archive.to_str().unwrap()]].concat()).out;
+    assert_eq!(
+        archived(&["render", "--request", "2"]),
+        out(&["render", "--request", "2", path(&file)])
+    );
+
+    // Where nobody made it, what it held before is not known, unless somebody asks for all of it.
+    all.remove(0);
+    let file = calls(&all);
+    let (texts, resolved) = joined(&file, 1);
+    assert_eq!(texts, ["three"]);
+    assert_eq!(resolved, json!({"messages": 0, "missing": "conv_1"}));
+    let (texts, resolved) = joined(&file, 2);
+    assert_eq!(texts, ["three", "A", "four", "five"]);
+    assert_eq!(resolved, json!({"messages": 3, "missing": "conv_1"}));
+    let noted = run(&["requests", path(&file)]);
+    let missing =
+        "what leads to conv_1 lies at the provider: the figures of 3 requests are without it";
+    assert!(noted.err.contains(missing), "{}", noted.err);
+
+    let newest_first =
+        ["/conversations/conv_1/items?limit=1", "/conversations/conv_1/items?limit=1&after=x"];
+    let mut pages: Vec<_> = newest_first
+        .iter()
+        .zip(items().into_iter().rev())
+        .map(|(path, item)| ("GET", *path, Value::Null, list(&[item], path.ends_with("=1"))))
+        .collect();
+    pages.append(&mut all);
+    whole(&calls(&pages));
+}
+
+#[test]
+fn responses_that_were_fetched_stand_before_a_request_that_names_them() {
+    let asked = |previous: &str, text: &str| json!({"model": "m", "previous_response_id": previous, "input": text});
+    let mut old = said("r1", "A");
+    old["previous_response_id"] = Value::Null;
+    let mut later = said("r2", "B");
+    later["previous_response_id"] = "r1".into();
+    let first = ("GET", "/responses/r1", Value::Null, old);
+    let input = (
+        "GET",
+        "/responses/r1/input_items?order=asc",
+        Value::Null,
+        list(&[item("user", "one")], false),
+    );
+    let second = ("GET", "/responses/r2", Value::Null, later);
+    let last = ("POST", "/responses", asked("r2", "three"), said("r3", "C"));
+    let file = calls(&[first.clone(), second.clone(), last.clone()]);
+    let (texts, resolved) = joined(&file, 1);
+    assert_eq!(texts, ["A", "B", "three"]);
+    assert_eq!(resolved["messages"], 2);
+    assert!(resolved["missing"].is_string(), "{resolved}");
+    let (texts, resolved) = joined(&calls(&[first, input, second, last]), 1);
+    assert_eq!(texts, ["one", "A", "B", "three"]);
+    assert_eq!(resolved, json!({"messages": 3, "missing": null}));
+    // A response that was asked for in the background has its output later.
+    let pending = json!({"id": "r1", "object": "response", "status": "queued", "output": []});
+    let file = calls(&[
+        ("POST", "/responses", json!({"model": "m", "input": "one", "background": true}), pending),
+        ("GET", "/responses/r1", Value::Null, said("r1", "A")),
+        ("POST", "/responses", asked("r1", "two"), said("r2", "B")),
+        ("POST", "/responses/r2/cancel", Value::Null, said("r2", "B")),
+    ]);
+    let (texts, resolved) = joined(&file, 2);
+    assert_eq!(texts, ["one", "A", "two"]);
+    assert_eq!(resolved, json!({"messages": 2, "missing": null}));
+    assert_eq!(json_lines(&["requests", "--json", path(&file)]).len(), 3);
+}

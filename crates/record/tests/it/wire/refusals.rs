@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::support::{Message, Provider, Recorded};
+use afterimage_record::Outcome;
 
 #[test]
 fn a_request_that_is_no_clients_of_its_own_reaches_nobody() {
@@ -104,4 +105,30 @@ fn a_target_that_is_too_long_gets_an_answer_and_reaches_nobody() {
     }
     assert_eq!(provider.received().len(), 1);
     assert_eq!(recorded.stop().exchanges().len(), 1);
+}
+
+#[test]
+fn a_request_that_is_signed_for_its_host_is_refused_and_one_with_a_key_passes() {
+    let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    let mut recorded = Recorded::of(&provider);
+    let path = "/model/anthropic.claude/converse";
+    let ask = |key: &str, more: &str| {
+        let head = format!("Authorization: {key}\r\nContent-Type: application/json\r\n");
+        recorded.post(&format!("{path}{more}"), &head, b"{\"messages\":[]}")
+    };
+    let signed = ask("AWS4-HMAC-SHA256 Credential=k/20260101, Signature=00", "");
+    let by_parameters = ask("none", "?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00");
+    for refused in [signed, by_parameters] {
+        assert_eq!(refused.status(), 401);
+        let words = String::from_utf8(refused.body).unwrap();
+        // Within the error, and outside, where the SDKs of AWS look for it.
+        let said = words.matches("the request is signed for the host that it was sent to").count();
+        assert_eq!(said, 2, "{words}");
+        assert!(words.contains("},\"message\":\"afterimage record: "), "{words}");
+    }
+    assert_eq!(ask("Bearer bedrock-api-key-planted", "").status(), 200);
+    assert_eq!(provider.received().len(), 1);
+    let recording = recorded.stop();
+    let outcomes = recording.exchanges().iter().map(|of| of.outcome() == Outcome::Complete);
+    assert_eq!(outcomes.collect::<Vec<_>>(), [false, false, true]);
 }

@@ -1,0 +1,191 @@
+//! What a provider keeps for its clients: items of a conversation, and earlier responses.
+//!
+//! Clients make conversations, add items to them, and ask for what is kept, in calls that no model
+//! answers. What these hold stands before the next request that goes on from it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    Api, api,
+    body::Payload,
+    exchange::{CONVERSATION, PREVIOUS},
+    interaction::Interaction,
+};
+use crate::json::Value;
+
+/// What a provider held before a request, as calls of the source say that no model answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kept {
+    /// The items, as a list of JSON.
+    pub(crate) items: Arc<str>,
+    /// The response that they follow.
+    pub(crate) after: Option<Arc<str>>,
+    /// Whether nothing comes before them, where they follow no response.
+    pub(crate) is_start: bool,
+}
+
+/// A call that makes a conversation, adds to it, or asks for what a provider keeps.
+pub(super) struct KeptCall {
+    /// The conversation, or the response.
+    id: Arc<str>,
+    items: Vec<Arc<Value>>,
+    kind: CallKind,
+}
+
+enum CallKind {
+    /// The conversation was made, with these items.
+    Made,
+    /// The items were added to it.
+    Added,
+    /// A part of the list of all items: those of a conversation, or of the input of a response.
+    Page { is_input: bool, is_first: bool, is_last: bool, is_reversed: bool },
+    /// The response, with the one that it went on from, and whether it is one of a conversation.
+    Response { previous: Option<Arc<str>>, is_in_conversation: bool },
+}
+
+impl KeptCall {
+    /// The conversation, or the response.
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// `None` of any other call, and of one that failed.
+    pub(super) fn of(interaction: &Interaction) -> Option<Self> {
+        let mut words = api::path_of(&interaction.uri).rsplit('/');
+        let path = [words.next()?, words.next()?, words.next().unwrap_or_default()];
+        let is_posted = interaction.is_posted || !matches!(interaction.request, Payload::Absent);
+        let is_known = matches!(
+            (path, is_posted),
+            (["conversations", ..], true)
+                | (["items", _, "conversations"], _)
+                | (["input_items", _, "responses"] | [_, "responses", _], false)
+        );
+        if !is_known || interaction.status.is_some_and(|status| !matches!(status, 200..300)) {
+            return None;
+        }
+        let response = Api::Responses.response(&interaction.response)?;
+        let of_path = path.get(1).copied().unwrap_or_default();
+        let id = response.str_at("id").unwrap_or(of_path).into();
+        let list = |of: &Value, key: &str| -> Vec<Arc<Value>> {
+            let list = of.get(key).and_then(Value::as_array).unwrap_or_default();
+            list.iter().cloned().map(Arc::new).collect()
+        };
+        let query = interaction.uri.split_once('?').map_or("", |(_, query)| query);
+        let mut asked = query.split('&');
+        let (id, items, kind) = match (response.str_at("object")?, path) {
+            ("conversation", ["conversations", ..]) => {
+                let request = interaction.request.value().unwrap_or_default();
+                (id, list(&request, "items"), CallKind::Made)
+            }
+            ("list", [_, _, "conversations"]) if is_posted => {
+                (of_path.into(), list(&response, "data"), CallKind::Added)
+            }
+            ("list", ["items" | "input_items", ..]) => {
+                let kind = CallKind::Page {
+                    is_input: path.first() == Some(&"input_items"),
+                    is_first: !asked.clone().any(|word| word.starts_with("after=")),
+                    is_last: response.get("has_more") != Some(&Value::Bool(true)),
+                    is_reversed: !asked.any(|word| word == "order=asc"),
+                };
+                (of_path.into(), list(&response, "data"), kind)
+            }
+            ("response", [_, "responses", _]) => {
+                let previous = response.str_at(PREVIOUS).map(Arc::from);
+                let conversation = response.get(CONVERSATION);
+                let is_in_conversation = conversation.is_some_and(|of| *of != Value::Null);
+                let kind = CallKind::Response { previous, is_in_conversation };
+                (id, list(&response, "output"), kind)
+            }
+            _ => return None,
+        };
+        Some(Self { id, items, kind })
+    }
+}
+
+/// What is kept, by the id of its conversation or response.
+#[derive(Default)]
+pub(super) struct KeptItems {
+    states: HashMap<Arc<str>, State>,
+    /// Lists of which further parts may come, each as it was asked for.
+    pages: HashMap<(Arc<str>, bool), Vec<Arc<Value>>>,
+}
+
+/// The items that follow a response, or all that there are.
+#[derive(Clone, Default)]
+struct State {
+    items: Vec<Arc<Value>>,
+    after: Option<Arc<str>>,
+    is_start: bool,
+    /// Whether they are the output of a response whose input may be all that was before them.
+    is_output: bool,
+}
+
+impl KeptItems {
+    /// Takes what a call holds. `answered` has, of a conversation, the last response that the source
+    /// holds, and of a response itself where the source holds it without its items.
+    pub(super) fn take(&mut self, call: KeptCall, answered: Option<Arc<str>>) {
+        let KeptCall { id, items, kind } = call;
+        let state = match kind {
+            CallKind::Made => State { items, is_start: true, ..State::default() },
+            CallKind::Added => {
+                let known = self.states.remove(&id);
+                let mut state = known.unwrap_or(State { after: answered, ..State::default() });
+                state.items.extend(items);
+                state
+            }
+            CallKind::Page { is_input, is_first, is_last, is_reversed } => {
+                let list = self.pages.entry((Arc::clone(&id), is_input)).or_default();
+                if is_first {
+                    list.clear();
+                }
+                list.extend(items);
+                if !is_last {
+                    return;
+                }
+                let mut items = std::mem::take(list);
+                if is_reversed {
+                    items.reverse();
+                }
+                if is_input {
+                    let output = self.states.get_mut(&id).filter(|known| known.is_output);
+                    let Some(known) = output else { return };
+                    items.append(&mut known.items);
+                }
+                State { items, is_start: true, ..State::default() }
+            }
+            CallKind::Response { .. } if self.states.get(&id).is_some_and(|of| of.is_start) => {
+                return;
+            }
+            CallKind::Response { previous, is_in_conversation } => {
+                let after = answered.or(previous);
+                let is_output = after.is_none() && !is_in_conversation;
+                State { items, after, is_start: false, is_output }
+            }
+        };
+        self.states.insert(id, state);
+    }
+
+    /// Forgets what was kept in a conversation, since an answer of it says all.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.states.remove(id);
+    }
+
+    /// What stands before a request that goes on from this conversation, or this response. `is_held`
+    /// says whether the source holds a response.
+    pub(super) fn before(
+        &self,
+        id: &str,
+        is_held: impl Fn(&str) -> bool,
+    ) -> Option<(Vec<Arc<Value>>, Kept)> {
+        let mut state = self.states.get(id)?.clone();
+        for _ in 0..self.states.len() {
+            let Some(before) = state.after.as_ref().filter(|id| !is_held(id)) else { break };
+            let Some(before) = self.states.get(before) else { break };
+            let items = before.items.iter().cloned().chain(state.items).collect();
+            state = State { items, ..before.clone() };
+        }
+        let State { items, after, is_start, .. } = state;
+        let list: Value = items.iter().map(|item| Value::clone(item)).collect();
+        Some((items, Kept { items: list.to_string().into(), after, is_start }))
+    }
+}
