@@ -256,24 +256,40 @@ impl Recording {
         self.sessions.get(session).map(|session| &session.history)
     }
 
-    /// The facet of a frame that says `text`, a string of a recorded message: its content, the name,
-    /// the id or the arguments of its call, or a string in these. `None` where the frame adds none
-    /// that does, or the facet has not this form.
+    /// The facet that says `text`, a string of the message of a request that `frame` is: its content,
+    /// the name, the id or the arguments of its call, or a string in these. `None` where the message
+    /// has none that does, or the facet has not this form.
     ///
-    /// Cost: O(the strings of the frame).
-    pub fn facet_of(&self, session: &str, frame: FrameSeq, text: &str) -> Option<FacetId> {
-        let history = self.history(session)?;
-        let frames = history.frames();
-        let says = |frame: Arc<Frame>| {
-            frame.added().find_map(|facet| facet_that_says(facet, text)).cloned()
-        };
-        // What a client sent as one message it may have written down in several records.
-        let is_spread = self.format.holds() == Holds::Transcript;
+    /// Cost: O(the messages of the request, and the strings of the message).
+    pub fn facet_of(&self, exchange: &Exchange, frame: FrameSeq, text: &str) -> Option<FacetId> {
+        let index = exchange.frames.iter().rposition(|of| *of == Some(frame));
+        let all = index.and_then(|index| self.frames_of_message(exchange, index));
+        let frames = self.history(&exchange.session)?.frames();
+        let all = all.unwrap_or(frame..=frame);
+        (frames.first_from(*all.start())..frames.len())
+            .map_while(|index| frames.get(index).filter(|frame| all.contains(&frame.sequence)))
+            .find_map(|frame| frame.added().find_map(|facet| facet_that_says(facet, text)).cloned())
+    }
+
+    /// The first and the last frame that the message of a request at `index` is. A client may write
+    /// several records of what it sent as one: those up to the next message, and before the agent's.
+    ///
+    /// Cost: O(the frames between, and the messages behind it that are no frames).
+    pub(crate) fn frames_of_message(
+        &self,
+        exchange: &Exchange,
+        index: usize,
+    ) -> Option<RangeInclusive<FrameSeq>> {
+        let frame = (*exchange.frames.get(index)?)?;
+        let frames = self.history(&exchange.session)?.frames();
         let first = frames.first_from(frame);
-        let others = (first + 1..frames.len())
-            .take_while(|index| is_spread && frames.source(*index) != Some(Source::Agent));
-        says(history.get(frame)?)
-            .or_else(|| others.filter_map(|index| frames.get(index)).find_map(says))
+        let mut later = exchange.frames.iter().skip(index + 1).copied().flatten();
+        let end = later.next().or(exchange.answer()).map_or(0, |next| frames.first_from(next));
+        let last = (first..end)
+            .take_while(|_| self.format.holds() == Holds::Transcript)
+            .take_while(|index| frames.source(*index) != Some(Source::Agent))
+            .last();
+        Some(frame..=last.and_then(|last| frames.sequence(last)).unwrap_or(frame))
     }
 
     /// The request with this number, as the model saw it. One of a transcript is rendered and written

@@ -101,10 +101,14 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
     for member in members {
         let Some(value) = attachment.shift_remove(member) else { continue };
         draft.facets = facets(&kind, &value);
+        // What was sent need not say it.
+        let is_said = sent.is_empty() || draft.facets.iter().all(|of| says(&sent, &of.content));
+        if !is_said || draft.facets.is_empty() {
+            attachment.put(member, value);
+        }
         if !draft.facets.is_empty() {
             break;
         }
-        attachment.put(member, value);
     }
     if !sent.is_empty() {
         draft.facets = sent;
@@ -135,10 +139,15 @@ fn sent(record: &mut Object, attachment: &Object) -> Vec<Facet> {
         match part.get("content") {
             Some(Value::String(text)) => draft.facets.extend(by_file(text, files)),
             Some(content) => chat::content(content.clone(), &FacetType::EVENT, &mut draft),
-            None => {}
+            None => chat::content(Value::Array(vec![part]), &FacetType::EVENT, &mut draft),
         }
     }
     draft.facets
+}
+
+/// Whether facets say a text. An image has none, so nobody knows.
+fn says(facets: &[Facet], text: &str) -> bool {
+    !text.is_empty() && facets.iter().any(|facet| facet.content.contains(text))
 }
 
 /// A text cut where the contents of these files begin.

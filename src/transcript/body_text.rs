@@ -170,6 +170,12 @@ impl BodyText {
         shared_start(self.chunks(), [bytes].into_iter())
     }
 
+    /// The texts that its pieces are of.
+    #[cfg(test)]
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pieces.iter().map(|piece| &piece.text)
+    }
+
     fn chunks(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.pieces.iter().map(|piece| piece.as_str().as_bytes())
     }

@@ -1,7 +1,7 @@
 //! The choices of a chat completion: the pieces of a stream, and what of several is one message.
 
 use super::{sse::join, take};
-use crate::json::{self, Object, ObjectExt, Value};
+use crate::json::{self, Object, ObjectExt, Value, object};
 
 /// The choices of a streamed completion, as far as they have come.
 #[derive(Default)]
@@ -68,8 +68,14 @@ impl StreamedCalls {
     fn add(&mut self, pieces: Vec<Value>) {
         let is_alone = pieces.len() == 1;
         for (position, piece) in pieces.into_iter().enumerate() {
-            let Value::Object(mut piece) = piece else { continue };
-            let index = piece.shift_remove("index").as_ref().and_then(number);
+            let mut piece = match piece {
+                Value::Object(piece) => piece,
+                other => object! { "call": other },
+            };
+            let index = piece.get("index").and_then(number);
+            if index.is_some() {
+                piece.shift_remove("index");
+            }
             match self.place(index, (!is_alone).then_some(position), &piece) {
                 Some(StreamedCall { call, .. }) => {
                     // Some servers make up another id for each piece.
@@ -339,6 +345,22 @@ mod tests {
         assert_eq!(
             response.pointer("/choices/0/message/content").unwrap().to_string(),
             r#"[{"type":"text","text":"a"},{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"bc"}]"#
+        );
+    }
+
+    #[test]
+    fn pieces_that_do_not_go_together_are_kept() {
+        let pieces = [
+            r#"{"content":{"novel":"N"},"tool_calls":["T"]}"#,
+            r#"{"content":"y","tool_calls":[{"index":"first","id":"c","function":{"arguments":{"a":1}}}]}"#,
+            r#"{"tool_calls":[{"id":"c","function":{"arguments":"b"}}]}"#,
+        ];
+        let event = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+        let stream: String = pieces.into_iter().map(event).collect();
+        let response = sse::chat_completion(&stream).unwrap().response;
+        assert_eq!(
+            response.pointer("/choices/0/message").unwrap().to_string(),
+            r#"{"content":[{"novel":"N"},"y"],"tool_calls":[{"call":"T","index":"first","id":"c","function":{"arguments":[{"a":1},"b"]}}],"role":"assistant"}"#
         );
     }
 

@@ -162,7 +162,11 @@ impl ClaudeCodeReader {
         }
         let part = if is_led { Part::Led } else { role.part() };
         draft.outside = self.place(&record, role, &session, line, sink);
+        let is_copy = kind == "assistant" && self.requests.is_copy(&record);
         describe(&mut draft, record);
+        if is_copy {
+            draft.add_answer(ModelAnswer { copied: Some(CopyOf::default()), ..Default::default() });
+        }
         if kind == "assistant" {
             self.costs.answer(&draft, &session);
         }
@@ -450,6 +454,7 @@ impl super::Decoder for ClaudeCodeReader {
         let kind = record.str_at("type").unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
+        self.costs.record(&record, &session);
         if self.starts.note(&record, &session) {
             self.costs.has_subagent();
         }

@@ -1,7 +1,10 @@
 //! What Claude Code states that a session cost in all (`cost-state`), and what its answers lack of that:
 //! summaries and other calls that no record shows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{
     Api, Exchange, Usage, draft::FrameDraft, exchange::model_named, recent::Recent, sink::Sink,
@@ -9,7 +12,7 @@ use super::{
 use crate::{
     id::FrameSeq,
     json::{Object, ObjectExt, Value},
-    veil::AnswerId,
+    veil::{AnswerId, CopyOf},
 };
 
 /// The figures of a model in `cost-state`, and what the Messages API calls them.
@@ -27,51 +30,96 @@ const WRITTEN: [(&str, &str); 2] = [
 /// Figures by model.
 type ByModel = BTreeMap<String, Usage>;
 
-/// The figures of a session and of its subagents.
+/// The figures of a session and of its subagents, by [`model_id`].
 #[derive(Debug, Default)]
 pub(super) struct ClaudeCosts {
     answered: ByModel,
+    /// How answers, or else statements, write the name of a model.
+    names: HashMap<String, String>,
     /// The last answer of each session, which may go on.
-    open: HashMap<String, (Box<str>, String, Usage)>,
+    open: HashMap<String, Answer>,
     seen: Recent<()>,
-    /// What runs stated that were counted apart, and the last statement.
+    /// The sum of earlier runs that were counted apart, and the last statement.
     earlier: ByModel,
     last: ByModel,
-    /// Where that stands: its session and its line.
+    /// Session and line of the last `cost-state`.
     place: Option<(String, u64)>,
+    /// The time of the first record of that session behind it.
+    resumed: Option<String>,
+    /// The answers of other sessions, which may stand in files of their own.
+    of_subagents: Vec<Answer>,
     /// What was answered up to there.
     answered_then: ByModel,
+    /// Whether a fork copied the first answers. The first statement then holds all that was stated of the
+    /// session that it is a fork of.
+    is_fork: bool,
     /// The calls for compactions since then, with their sessions, and whether a subagent ran.
     compactions: Vec<(String, Exchange)>,
     has_subagent: bool,
 }
 
+#[derive(Debug)]
+struct Answer {
+    id: Box<str>,
+    /// As in [`model_id`].
+    model: String,
+    time: Option<String>,
+    usage: Usage,
+}
+
 impl ClaudeCosts {
-    /// Takes a part of an answer.
+    /// Takes note of when the session went on after its last statement.
+    pub(super) fn record(&mut self, record: &Object, session: &str) {
+        if self.resumed.is_none() && self.place.as_ref().is_some_and(|(of, _)| of == session) {
+            self.resumed = record.str_at("timestamp").map(str::to_owned);
+        }
+    }
+
+    /// Takes a part of an answer. The statement holds one that a fork copied only where no other session
+    /// is named for it.
     pub(super) fn answer(&mut self, draft: &FrameDraft, session: &str) {
         let Some(answer) = draft.answer.as_deref() else { return };
+        self.is_fork |= self.answered.is_empty() && answer.copied == Some(CopyOf::default());
         let (Some(AnswerId::Response(id)), Some(model), Some(usage)) =
             (&answer.id, &answer.model, &answer.usage)
         else {
             return;
         };
+        if answer.copied.as_ref().is_some_and(|of| of.session.is_some()) {
+            return;
+        }
         let open = self.open.get(session);
-        if open.is_none_or(|(open, ..)| open != id) {
+        if open.is_none_or(|open| open.id != *id) {
             self.end(session);
             if self.seen.get(id).is_some() {
                 return;
             }
             self.seen.insert(id, ());
         }
-        // What stands last is what it came to.
-        let answer = (id.clone(), model.to_string(), usage.clone());
+        self.names.insert(model_id(model).to_owned(), model.to_string());
+        // The last part of an answer has its final usage.
+        let answer = Answer {
+            id: id.clone(),
+            model: model_id(model).to_owned(),
+            time: draft.timestamp.clone(),
+            usage: usage.clone(),
+        };
         self.open.insert(session.to_owned(), answer);
     }
 
     fn end(&mut self, session: &str) {
-        if let Some((_, model, usage)) = self.open.remove(session) {
-            self.answered.entry(model).or_default().add(&usage);
+        match self.open.remove(session) {
+            Some(answer) if session.contains('/') => self.of_subagents.push(answer),
+            Some(Answer { model, usage, .. }) => {
+                self.answered.entry(model).or_default().add(&usage);
+            }
+            None => {}
         }
+    }
+
+    /// The name of a model as it is written elsewhere.
+    fn name(&self, id: &str) -> Option<Arc<str>> {
+        model_named(self.names.get(id).map_or(id, String::as_str))
     }
 
     /// Takes a call that a session was compacted with.
@@ -88,8 +136,12 @@ impl ClaudeCosts {
     /// has beyond the answers since then was a compaction, where there is one and nothing else ran.
     pub(super) fn state(&mut self, record: &Object, session: &str, line: u64, sink: &mut Sink) {
         let Some(models) = record.get("modelUsage").and_then(Value::as_object) else { return };
-        let stated = models.iter().filter_map(|(model, of)| Some((model.clone(), usage_of(of)?)));
-        let stated: ByModel = stated.collect();
+        let mut stated = ByModel::new();
+        for (model, of) in models {
+            let (id, Some(usage)) = (model_id(model), usage_of(of)) else { continue };
+            self.names.entry(id.to_owned()).or_insert_with(|| bare(model).to_owned());
+            stated.entry(id.to_owned()).or_default().add(&usage);
+        }
         let is_less = |(model, before): (&String, &Usage)| {
             let is_less = |now: &Usage| now.input < before.input || now.output < before.output;
             stated.get(model).is_none_or(is_less)
@@ -99,12 +151,21 @@ impl ClaudeCosts {
         }
         self.end(session);
         let since = less(&self.answered, &self.answered_then);
-        let beyond = less(&less(&stated, &self.last), &since);
+        let mut beyond = less(&less(&stated, &self.last), &since);
+        beyond.retain(|model, _| is_apart(model, &stated, &self.answered));
         let has_subagent = std::mem::take(&mut self.has_subagent);
-        if let ([(_, call)], [(model, usage)], false) =
+        if std::mem::take(&mut self.is_fork) {
+            sink.session(session);
+            for (model, usage) in beyond {
+                let mut exchange = unlisted(line, self.name(&model), usage.clone());
+                self.answered.entry(model).or_default().add(&usage);
+                exchange.count_in(None);
+                sink.exchange(exchange);
+            }
+        } else if let ([(_, call)], [(model, usage)], false) =
             (&mut *self.compactions, &*beyond.into_iter().collect::<Vec<_>>(), has_subagent)
         {
-            call.model = model_named(model);
+            call.model = model_named(self.names.get(model).unwrap_or(model));
             call.usage = Some(usage.clone());
             self.answered.entry(model.clone()).or_default().add(usage);
         }
@@ -112,6 +173,7 @@ impl ClaudeCosts {
         self.answered_then.clone_from(&self.answered);
         self.last = stated;
         self.place = Some((session.to_owned(), line));
+        self.resumed = None;
     }
 
     fn give_compactions(&mut self, sink: &mut Sink) {
@@ -123,24 +185,65 @@ impl ClaudeCosts {
         }
     }
 
-    /// Gives out what the answers lack of the statements.
+    /// Gives out what the answers up to the last statement lack of the statements.
     pub(super) fn give(&mut self, sink: &mut Sink) {
         self.give_compactions(sink);
         let open: Vec<String> = self.open.keys().cloned().collect();
         open.iter().for_each(|session| self.end(session));
         let Some((session, line)) = self.place.take() else { return };
-        add(&mut self.earlier, &self.last);
-        sink.session(&session);
-        for (model, usage) in less(&self.earlier, &self.answered) {
-            sink.exchange(Exchange {
-                line: Some(line),
-                api: Api::Messages,
-                model: model_named(&model),
-                usage: Some(usage),
-                is_unlisted: true,
-                ..Exchange::default()
-            });
+        let (mut stated, mut answered) =
+            (std::mem::take(&mut self.earlier), std::mem::take(&mut self.answered_then));
+        add(&mut stated, &self.last);
+        for answer in self.of_subagents.drain(..) {
+            if self.resumed.is_none() || answer.time < self.resumed {
+                answered.entry(answer.model).or_default().add(&answer.usage);
+            }
         }
+        sink.session(&session);
+        for (model, usage) in less(&stated, &answered) {
+            if is_apart(&model, &stated, &answered) {
+                sink.exchange(unlisted(line, self.name(&model), usage));
+            } else {
+                sink.note(line, &format!("not counted: no answer is of the stated model {model}"));
+            }
+        }
+    }
+}
+
+/// The name of a model without what the client, a cloud and a date put around it: `claude-opus-5-5` of
+/// `claude-opus-5-5[1m]`, `us.anthropic.claude-opus-5-5-20261101-v1:0` and `claude-opus-5-5@20261101`.
+fn model_id(model: &str) -> &str {
+    let model = bare(model);
+    let model = model.find("claude").and_then(|at| model.get(at..)).unwrap_or(model);
+    let model = model.split_once('@').map_or(model, |(model, _)| model);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let version = model.rsplit_once("-v").filter(|(_, version)| is_number(version));
+    let model = version.map_or(model, |(model, _)| model);
+    let date = model.rsplit_once('-').filter(|(_, date)| date.len() == 8 && is_number(date));
+    date.map_or(model, |(model, _)| model)
+}
+
+/// A name without the length of the context (`[1m]`), which the client puts behind it.
+fn bare(model: &str) -> &str {
+    model.split_once('[').map_or(model, |(model, _)| model)
+}
+
+/// Whether what is stated of a model is known to be none of an answer's: the model has answers of its own,
+/// or every answer is of a model that is stated.
+fn is_apart(model: &str, stated: &ByModel, answered: &ByModel) -> bool {
+    let mut others = less(answered, stated).into_keys();
+    answered.contains_key(model) || others.all(|other| stated.contains_key(&other))
+}
+
+/// What a statement has beyond answers.
+fn unlisted(line: u64, model: Option<Arc<str>>, usage: Usage) -> Exchange {
+    Exchange {
+        line: Some(line),
+        api: Api::Messages,
+        model,
+        usage: Some(usage),
+        is_unlisted: true,
+        ..Exchange::default()
     }
 }
 

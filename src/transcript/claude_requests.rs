@@ -28,7 +28,7 @@ use crate::{
 const BYTES: usize = 256 << 20;
 /// How many messages, and how many requests, are known. All are forgotten where there are more.
 const KNOWN: usize = 1 << 18;
-/// How many shapes, and how many answers that may go on, are kept.
+/// How many shapes, bodies, and answers that may go on, are kept.
 const FEW: usize = 64;
 /// How many requests may wait for their answers.
 const WAITING: usize = 1_024;
@@ -52,8 +52,9 @@ pub(super) struct LoggedRequests {
     answers: IndexMap<String, Answer>,
     /// The line of each text and result, by session.
     lines: Recent<u64>,
-    /// The body of the request before, which the next one shares most with.
-    before: BodyText,
+    /// The last body of each session and shape, which the next one of them shares most with. The one
+    /// before is the last of all.
+    bodies: IndexMap<String, BodyText>,
 }
 
 #[derive(Debug)]
@@ -68,7 +69,8 @@ struct Message {
 /// The messages of a request.
 #[derive(Debug)]
 struct Link {
-    /// The index of the request that it goes on from, and how many messages of that it keeps.
+    /// The index of the request that it goes on from, and how many messages of that it keeps: more than
+    /// that one keeps, so each link gives messages.
     base: Option<usize>,
     keep: usize,
     tail: Vec<String>,
@@ -99,6 +101,11 @@ impl LoggedRequests {
     /// Whether the file holds requests.
     pub(super) fn is_used(&self) -> bool {
         !self.requests.is_empty()
+    }
+
+    /// Whether an answer names a request before the file holds anything of requests: a fork copied it.
+    pub(super) fn is_copy(&self, record: &Object) -> bool {
+        record.str_at("requestRef").is_some() && self.shapes.is_empty() && !self.is_used()
     }
 
     /// Takes a system prompt with tools.
@@ -263,7 +270,12 @@ impl LoggedRequests {
         let tail = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let keep = record.get("keep").and_then(Value::as_u64).unwrap_or_default();
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-        let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
+        let mut base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
+        while let Some((_, link)) = base.and_then(|base| self.requests.get_index(base))
+            && keep <= link.keep
+        {
+            base = link.base;
+        }
         self.requests.insert(id.clone(), Link { base, keep, tail });
         let session = session.to_owned();
         let (answer, status, failure) = Default::default();
@@ -287,8 +299,8 @@ impl LoggedRequests {
         last.failure = status.or_else(|| said.map(str::to_owned));
     }
 
-    /// The call that a session was compacted with, of which nothing else is written down. `None` of a
-    /// session without requests.
+    /// The compaction's own request, which the client does not log. `None` of a session without
+    /// requests.
     pub(super) fn compacted(&self, record: &Object, line: u64) -> Option<Exchange> {
         let metadata = record.get("compactMetadata");
         self.is_used().then(|| Exchange {
@@ -441,9 +453,16 @@ impl LoggedRequests {
             let _ = write!(text, ",{}:{value}", Value::from(key.as_str()));
         }
         text.push('}');
-        let start = self.before.shared_with(text.as_bytes());
-        let body = BodyText::after(&self.before, start, text.as_bytes()).unwrap_or_default();
-        self.before = body.clone();
+        let of = key(&waiting.session, waiting.record.str_at("shapeHash").unwrap_or_default());
+        let before = self.bodies.shift_remove(&of);
+        let before = before.or_else(|| self.bodies.last().map(|(_, body)| body.clone()));
+        let before = before.unwrap_or_default();
+        let start = before.shared_with(text.as_bytes());
+        let body = BodyText::after(&before, start, text.as_bytes()).unwrap_or_default();
+        if self.bodies.len() >= FEW {
+            self.bodies.shift_remove_index(0);
+        }
+        self.bodies.insert(of, body.clone());
         Ok((body, frames))
     }
 }

@@ -179,6 +179,27 @@ fn what_does_not_have_its_hash_is_not_used() {
 }
 
 #[test]
+fn hashes_are_those_that_the_client_writes() {
+    // The first is from a session of version 2.1.332, the others are what `sha256sum` says.
+    for (message, hash) in [
+        (
+            r#"{"role":"assistant","content":[{"type":"text","text":"ANS-7 done"}]}"#,
+            "0165f6979a42d51cfd9b9b7c9f6ffd0452343ea7d7f7835573b16ff3b7c648f3",
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"6 m\n\"deep\"","é":1.5,"is_error":false,"Z":[10,null]}]}"#,
+            "e3d608135258faeda5a164254ad0791f0158faf68fd826f23c4231a07def15bb",
+        ),
+        (
+            r#"{"role":"user","content":"How deep?"}"#,
+            "9b299320381aba5fd7e6bcece1d4022c030b42fd8f73f86fde6b142c937cddab",
+        ),
+    ] {
+        assert_eq!(hash_of_message(&value(message)), hash, "{message}");
+    }
+}
+
+#[test]
 fn no_order_of_the_records_is_a_danger() {
     let lines = session();
     for from in 0..lines.len() {
@@ -236,6 +257,80 @@ fn a_compaction_is_a_row_and_the_sum_is_what_the_client_states() {
     let stated = |line: &String| line.contains("cost-state");
     lines.retain(|line| !stated(line));
     assert_eq!(sums(&read(&lines).0), (21, 6));
+}
+
+#[test]
+fn a_model_counts_once_however_its_name_is_written() {
+    for (answered, stated) in [
+        ("claude-opus-5-5", "claude-opus-5-5[1m]"),
+        ("claude-opus-5-5-20261101", "claude-opus-5-5"),
+        ("claude-opus-5-5-20261101", "us.anthropic.claude-opus-5-5-20261101-v1:0"),
+        ("claude-opus-5-5", "claude-opus-5-5@20261101"),
+        ("tide-4", "tide-4[1m]"),
+    ] {
+        let of_model = |line: String| {
+            let line = line.replace(r#""model":"m""#, &format!(r#""model":"{answered}""#));
+            line.replace(r#""modelUsage":{"m""#, &format!(r#""modelUsage":{{"{stated}""#))
+        };
+        let mut lines: Vec<_> = session().into_iter().chain([cost(14, 0, 4)]).collect();
+        lines.extend([boundary(), cost(44, 0, 9)]);
+        let lines: Vec<_> = lines.into_iter().map(of_model).collect();
+        let (recording, notes) = read(&lines);
+        assert_eq!((sums(&recording), notes), ((44, 9), Vec::new()), "{stated}");
+        let mut compactions = recording.exchanges().iter().filter(|of| of.unread.is_some());
+        let compaction = compactions.next().unwrap();
+        assert_eq!(compaction.usage.as_ref().unwrap().input, Some(30));
+        assert_eq!(compaction.model.as_deref(), Some(answered));
+    }
+}
+
+#[test]
+fn a_stated_model_that_may_be_that_of_answers_is_a_note() {
+    let profile = |line: String| line.replace(r#"{"m":{"#, r#"{"arn:tide/1":{"#);
+    let mut lines = session();
+    lines.extend([boundary(), profile(cost(14, 0, 4))]);
+    let (recording, notes) = read(&lines);
+    assert_eq!(sums(&recording), (14, 4));
+    assert_eq!(notes, ["not counted: no answer is of the stated model arn:tide/1"]);
+    // One that was asked besides.
+    let both = cost(14, 0, 4).replace(r#"{"m":{"#, r#"{"helper":{"inputTokens":5},"m":{"#);
+    let mut lines = session();
+    lines.push(both);
+    let (recording, notes) = read(&lines);
+    assert_eq!((sums(&recording), notes.len()), ((19, 4), 0));
+}
+
+#[test]
+fn answers_that_no_statement_holds_count_beside_it() {
+    let mut lines = session();
+    lines.extend([cost(30, 0, 9), said("More?"), answer("Eight.", "")]);
+    assert_eq!(sums(&read(&lines).0), (37, 11));
+    // The statement holds the answers of subagents up to it, wherever they stand.
+    let of_subagent =
+        |minute: &str, text: &str| answer(text, r#""agentId":"a","#).replace("10:00", minute);
+    lines = lines.into_iter().map(|line| line.replace("T10:00", "T10:02")).collect();
+    lines.push(of_subagent("10:01", "Five."));
+    assert_eq!(sums(&read(&lines).0), (37, 11));
+    lines.push(of_subagent("10:03", "Nine."));
+    assert_eq!(sums(&read(&lines).0), (44, 13));
+    // What a branch copied stands in none of its statements.
+    let mut lines = session();
+    let copied = answer("I.", r#""forkedFrom":{"sessionId":"o"},"#);
+    lines.splice(0..0, [said("Who?"), copied]);
+    lines.push(cost(20, 0, 5));
+    assert_eq!(sums(&read(&lines).0), (20, 5));
+}
+
+#[test]
+fn what_a_fork_copied_counts_where_it_was_asked() {
+    let mut lines = session();
+    lines.splice(0..0, [said("Who?"), answer("I.", r#""requestRef":"r0","#)]);
+    // 7 and 2 of the copied answer, and 40 and 5 of others before it.
+    lines.extend([cost(51, 10, 11), boundary(), cost(61, 10, 14)]);
+    let (recording, _) = read(&lines);
+    assert_eq!(sums(&recording), (24, 7));
+    let copied = recording.reported().filter_map(|of| of.copied.as_ref()?.usage.as_ref()?.input);
+    assert_eq!(copied.collect::<Vec<_>>(), [7, 40]);
 }
 
 #[test]
@@ -300,4 +395,92 @@ s/environment
     );
     let request = &recording.exchanges()[0];
     assert_eq!((request.system_frame, request.frames[0]), (Some(0.into()), Some(1.into())));
+    assert_eq!(recording.frames_of_message(request, 0), Some(1.into()..=3.into()));
+    assert_eq!(
+        recording.facet_of(request, 1.into(), "It is today.").unwrap().as_str(),
+        "event-2.0:date"
+    );
+}
+
+#[test]
+fn a_message_ends_before_what_the_agent_says() {
+    let (first, second) = (user("How deep?"), user("And now?"));
+    let lines = [
+        said("How deep?"),
+        answer("Overloaded.", "").replace(r#""model":"m""#, r#""model":"<synthetic>""#),
+        said("And now?"),
+        shape(),
+        blob(&first),
+        blob(&second),
+        request("r1", None, 0, &[&first, &second], 0),
+        answer("Six.", r#""requestRef":"r1","#),
+    ];
+    let (recording, _) = read(&lines);
+    let logged = recording.exchanges().last().unwrap();
+    assert_eq!(logged.frames, [Some(0.into()), Some(2.into())]);
+    assert_eq!(recording.frames_of_message(logged, 0), Some(0.into()..=0.into()));
+    assert_eq!(recording.facet_of(logged, 0.into(), "And now?"), None);
+}
+
+#[test]
+fn no_text_of_an_attachment_is_lost_where_another_was_sent() {
+    let rendered = r#"[{"content":"Sent."},{"type":"text","text":"Beside."}]"#;
+    let attachment = r#"{"type":"date","content":"Own."}"#;
+    let members = format!(
+        r#""uuid":"d","attachment":{attachment},"rendered":{rendered},"renderedRole":"user""#
+    );
+    let (_, outline, _) = crate::transcript::testing::outline(&record("attachment", &members));
+    assert_eq!(outline, "s/environment\n  event \"Sent.\"\n  event \"Beside.\"\n");
+    let is_kept = |members: &str| {
+        let (recording, _) = read(&[record("attachment", members)]);
+        let frame = recording.history("s").unwrap().get(0.into()).unwrap();
+        format!("{:?}", frame.imported).contains("\"content\": String")
+    };
+    assert!(is_kept(&members));
+    // What was sent says this one.
+    assert!(!is_kept(&members.replace("Own.", "Sent")));
+}
+
+#[test]
+fn sessions_in_turn_share_the_bodies_of_their_own_requests() {
+    let [own, other] = ["x", "y"].map(|text| user(&text.repeat(50_000)));
+    let of_agent = |line: String| line.replace(r#""sessionId""#, r#""agentId":"a","sessionId""#);
+    let mut lines = vec![said("How deep?"), shape(), blob(&own), of_agent(blob(&other))];
+    for number in 0..20 {
+        for (name, message) in [("o", &own), ("a", &other)] {
+            let id = format!("{name}{number}");
+            let base = (number > 0).then(|| format!("{name}{}", number - 1));
+            let line = match &base {
+                Some(base) => request(&id, Some(base), 1, &[], 0),
+                None => request(&id, None, 0, &[message], 0),
+            };
+            lines.push(if name == "a" { of_agent(line) } else { line });
+        }
+    }
+    let (recording, notes) = read(&lines);
+    assert_eq!((recording.exchanges().len(), notes.len()), (40, 0), "{notes:?}");
+    let mut texts: Vec<_> =
+        recording.exchanges().iter().flat_map(|of| of.request.texts()).collect();
+    texts.sort_by_key(|text| Arc::as_ptr(text).cast::<u8>());
+    texts.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    let held: usize = texts.iter().map(|text| text.len()).sum();
+    assert!(held < 150_000, "{held}");
+}
+
+#[test]
+fn a_request_that_adds_nothing_is_none_to_pass() {
+    let (mut requests, mut sink) = (LoggedRequests::default(), Sink::default());
+    sink.keep_exchanges();
+    let first = user("How deep?");
+    let mut take = |line: String| {
+        let Value::Object(record) = value(&line) else { panic!() };
+        requests.request(record, "s", 1, &mut sink);
+    };
+    take(request("r0", None, 0, &[&first], 0));
+    for number in 1..9 {
+        let base = format!("r{}", number - 1);
+        take(request(&format!("r{number}"), Some(&base), 1, &[], 0));
+    }
+    assert!(requests.requests.values().skip(1).all(|link| link.base == Some(0)));
+    assert_eq!(requests.hashes("r8").unwrap(), [&hash_of_message(&value(&first))]);
 }

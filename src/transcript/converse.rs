@@ -209,7 +209,8 @@ impl StreamedBlock {
                 let is_none = self.input.is_empty();
                 if is_none { Object::new().into() } else { Value::from(&*self.input) }
             };
-            call.put("input", input.map_or_else(|_| text(), |(input, _)| input));
+            let input = input.map_or_else(|_| text(), |(input, _)| input);
+            sse::join(call, object! { "input": input });
         }
         self.whole.into()
     }

@@ -15,10 +15,11 @@ const CHECKSUM: usize = 4;
 /// The type of a header whose value is a text.
 const TEXT: u8 = 7;
 
-/// The events of a stream of frames, as server-sent events; `None` of other bytes. A piece of an answer
-/// in the form of a provider stands there as that provider writes it; other payloads stand under the
-/// name of their event. What is not whole at the end is left out; behind a frame that is damaged nothing
-/// is read, and an error event says so.
+/// The events of a stream of frames, as server-sent events; `None` for other bytes.
+///
+/// A piece of a provider's own form is written as that provider writes it. Other payloads stand under the
+/// name of their event. A frame that is cut at the end is left out. After a damaged frame nothing is read,
+/// and an error event says so.
 pub(super) fn as_events(bytes: &[u8]) -> Option<String> {
     let mut rest = bytes;
     length(rest)?;

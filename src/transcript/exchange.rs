@@ -213,7 +213,8 @@ impl Exchange {
     /// Takes what is known of its answer from an exchange that has no request.
     pub(crate) fn take_answer(&mut self, known: Self) {
         let Self { usage, copied, print, answer_frames, last_frame, model, failure, .. } = known;
-        (self.usage, self.copied, self.print) = (usage.or(self.usage.take()), copied, print);
+        (self.usage, self.print) = (usage.or(self.usage.take()), print);
+        self.copied = copied.or(self.copied.take());
         self.model = model.or(self.model.take());
         self.failure = failure.or(self.failure.take());
         self.last_frame = self.last_frame.or(last_frame);

@@ -158,6 +158,8 @@ enum PayloadPlace {
     File(String),
     /// In a shard, under an id.
     Shard(u64, String),
+    /// What a shard held.
+    Read(Result<String>),
 }
 
 impl PayloadPlace {
@@ -180,6 +182,19 @@ fn check_schema(of: &Value, file: &Path) -> Result<()> {
             Err(Error::new(ErrorKind::Version, message).in_file(file))
         }
         _ => Ok(()),
+    }
+}
+
+/// Reads the payloads in shards, each shard once.
+fn read_shards(shards: &mut Shards, mut places: Vec<&mut PayloadPlace>) {
+    places.sort_by_key(|place| match place {
+        PayloadPlace::Shard(number, _) => *number,
+        _ => 0,
+    });
+    for place in places {
+        if let PayloadPlace::Shard(number, id) = place {
+            *place = PayloadPlace::Read(shards.payload(*number, id));
+        }
     }
 }
 
@@ -229,11 +244,14 @@ fn bundle(folder: &Path) -> Result<FolderReader> {
             None => {}
         }
     }
+    let places = inferences.values_mut().flat_map(|of| [&mut of.request, &mut of.response]);
     let mut shards = Shards::of(folder.join(PAYLOADS), opened);
+    read_shards(&mut shards, places.flatten().collect());
     for inference in inferences.into_values() {
         let mut text = |place: PayloadPlace| match place {
             PayloadPlace::File(path) => inner(folder, &path).and_then(|path| text(&path)),
             PayloadPlace::Shard(number, id) => shards.payload(number, &id),
+            PayloadPlace::Read(payload) => payload,
         };
         reader.inference(inference, &mut text);
     }
@@ -377,5 +395,35 @@ impl Decoder for FolderReader {
             traffic.take(interaction, sink);
         }
         traffic.give(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static OPENED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A shard with one payload.
+    fn opens(_: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+        OPENED.set(OPENED.get() + 1);
+        let shard = [&1_u16.to_le_bytes()[..], &2_u64.to_le_bytes(), b"p", b"{}"].concat();
+        Ok(Box::new(io::Cursor::new(shard)))
+    }
+
+    #[test]
+    fn each_shard_is_read_once_in_whatever_order_payloads_stand() {
+        let mut shards = Shards::of(PathBuf::new(), opens);
+        let mut places: Vec<_> =
+            (0..9).map(|number| PayloadPlace::Shard(number % 3, "p".to_owned())).collect();
+        read_shards(&mut shards, places.iter_mut().collect());
+        let is_read =
+            |place: &PayloadPlace| matches!(place, PayloadPlace::Read(Ok(text)) if text == "{}");
+        assert!(places.iter().all(is_read));
+        assert_eq!(OPENED.get(), 3);
     }
 }

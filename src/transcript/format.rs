@@ -297,11 +297,9 @@ impl TranscriptFormat {
         self.traits().record_ids
     }
 
-    /// The folder that a session worked in, where one of its records, or its document, says it in the
-    /// way of some format.
-    pub fn stated_folder(record: &Value) -> Option<&str> {
-        let mut places = Self::ALL.iter().flat_map(|format| format.traits().folder);
-        places.find_map(|place| record.pointer(place)?.as_str())
+    /// The folder that a session worked in, where this record, or its document, says it.
+    pub(super) fn stated_folder(self, record: &Value) -> Option<&str> {
+        self.traits().folder.iter().find_map(|place| record.pointer(place)?.as_str())
     }
 
     /// The format with this name.

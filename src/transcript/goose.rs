@@ -96,7 +96,8 @@ impl super::Decoder for GooseReader {
     }
 }
 
-/// What all answers of the session came to, where that is said: of the newest one alone it is no sum.
+/// The usage of all answers together, if the head states it. The usage of the newest answer alone is not
+/// taken.
 fn sums(head: &Object) -> Option<ModelAnswer> {
     let mut usage = Object::new();
     for (own, known) in [

@@ -27,6 +27,8 @@ pub struct ImportReport {
     pub running: Option<u64>,
     /// The windows of rate limits that the source reports, at most a thousand.
     pub limits: Vec<LimitWindow>,
+    /// The folder that the session worked in, where one of its records says it.
+    pub folder: Option<String>,
     /// How many sessions were seen.
     pub sessions: u64,
     /// How many frames of our own had a sequence that was not greater than the last of their

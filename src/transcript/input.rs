@@ -205,6 +205,9 @@ impl<R: BufRead> Transcript<R> {
     fn take(&mut self, value: Value, line: u64) {
         let first = self.sink.made();
         let is_kept = self.sink.keeps_exchanges();
+        if self.sink.report.folder.is_none() && !self.is_joined {
+            self.sink.report.folder = self.format.stated_folder(&value).map(str::to_owned);
+        }
         let mut request =
             if is_kept { Exchange::of_document(self.format, &value, line) } else { None };
         self.decoder.record(value, line, &mut self.sink);
@@ -482,5 +485,28 @@ fn describe(value: &Value) -> String {
             }
         },
         other => other.kind().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_agent_says_the_folder_at_its_own_place() {
+        for text in [
+            r#"{"type":"user","sessionId":"s","cwd":"/w","message":{"role":"user","content":"x"}}"#,
+            r#"{"timestamp":"2026-11-29T10:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/w"}}"#,
+            r#"{"type":"session.start","id":"1","data":{"sessionId":"s","context":{"cwd":"/w"}}}"#,
+            "{\n  \"sessionId\": \"s\",\n  \"workspaceDirectory\": \"/w\",\n  \"history\": [\n    \
+             {\"message\": {\"role\": \"user\", \"content\": \"x\"}}\n  ]\n}",
+            "{\n  \"info\": {\n    \"id\": \"s\",\n    \"directory\": \"/w\"\n  },\n  \"messages\": [\n    \
+             {\"info\": {\"role\": \"user\"}, \"parts\": [{\"type\": \"text\", \"text\": \"x\"}]}\n  ]\n}",
+            r#"{"working_dir":"/w","message_count":0}"#,
+        ] {
+            let mut transcript = Transcript::new(text.as_bytes()).unwrap();
+            transcript.by_ref().for_each(|record| drop(record.unwrap()));
+            assert_eq!(transcript.report().folder.as_deref(), Some("/w"), "{text}");
+        }
     }
 }

@@ -132,8 +132,7 @@ impl Joining {
         self.open.insert(session, open);
     }
 
-    /// Puts a frame before the message of a session that goes on, and what stands before that; before
-    /// what comes next where none does.
+    /// Inserts a frame before the open prompt and its attachments; if no prompt is open, appends it.
     pub(super) fn begin_with(&mut self, session: &str, draft: FrameDraft, sink: &mut Sink) {
         if let Some(open) = self.open.get_mut(session).filter(|open| open.is_led) {
             open.after.insert(0, draft);

@@ -23,7 +23,7 @@ pub struct LimitWindow {
 }
 
 impl LimitWindow {
-    /// Takes what another record says of this window; `false` where it says it of another one.
+    /// Merges a record of the same window; returns false for another window.
     pub fn join(&mut self, other: &Self) -> bool {
         let is_same =
             self.minutes == other.minutes && self.resets.abs_diff(other.resets) <= SAME * 1000;

@@ -1,5 +1,5 @@
-//! Ollama's API: messages in the form of Chat Completions with images and reasoning of their own, a
-//! prompt alone, and answers of which each line is a piece.
+//! Ollama's API. Messages have the form of Chat Completions, with images and reasoning of their own. A
+//! request may hold a prompt alone. A streamed answer has a piece on each line.
 
 use super::{
     chat,

@@ -4,7 +4,7 @@
 //! that of a body (u64), the id, and the body.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
 };
@@ -14,14 +14,11 @@ use crate::{Error, ErrorKind, Result, json::MAX_BYTES};
 /// What opens a file as it is unpacked.
 type Opens = fn(&Path) -> io::Result<Box<dyn BufRead + Send>>;
 
-/// How many shards are kept: what belongs together stands in one, or in two that follow each other.
-const KEPT: usize = 2;
-
-/// The shards of a bundle, read when a payload of theirs is asked for.
+/// The shards of a bundle, read when a payload of theirs is asked for. The last one is kept.
 pub(super) struct Shards {
     folder: PathBuf,
     opens: Opens,
-    kept: VecDeque<(u64, Shard)>,
+    kept: Option<(u64, Shard)>,
 }
 
 /// The payloads of a shard, and why it ends before its end.
@@ -34,23 +31,20 @@ struct Shard {
 impl Shards {
     /// Those of a folder with payloads.
     pub(super) fn of(folder: PathBuf, opens: Opens) -> Self {
-        Self { folder, opens, kept: VecDeque::new() }
+        Self { folder, opens, kept: None }
     }
 
-    /// The payload with this id. Reads the shard whole, if it was not the last or the one before.
+    /// The payload with this id. Reads the shard whole, if it was not the last.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where the shard cannot be read as far as the payload, [`ErrorKind::Shape`]
     /// where it does not hold it.
     pub(super) fn payload(&mut self, number: u64, id: &str) -> Result<String> {
         let path = self.folder.join(format!("{number:06}.zst"));
-        if !self.kept.iter().any(|(kept, _)| *kept == number) {
-            self.kept.truncate(KEPT - 1);
-            self.kept.push_front((number, Shard::read((self.opens)(&path))));
-        }
-        let shard = self.kept.iter().find(|(kept, _)| *kept == number).map(|(_, shard)| shard);
-        let payload = shard.and_then(|shard| shard.payloads.get(id)).cloned();
-        payload.ok_or_else(|| match shard.and_then(|shard| shard.damage.as_ref()) {
+        let kept = self.kept.take().filter(|(kept, _)| *kept == number);
+        let kept = kept.unwrap_or_else(|| (number, Shard::read((self.opens)(&path))));
+        let (_, shard) = self.kept.insert(kept);
+        shard.payloads.get(id).cloned().ok_or_else(|| match &shard.damage {
             Some(damage) => Error::new(damage.kind(), damage.message()).in_file(&path),
             None => Error::new(ErrorKind::Shape, format!("no payload {id:?}")).in_file(&path),
         })

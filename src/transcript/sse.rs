@@ -151,8 +151,8 @@ fn add_usage(whole: &mut Object, usage: Value) {
 }
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
-/// depth, and anything else is replaced. A content may begin as a text and go on as a list of parts,
-/// or the other way round.
+/// depth. A content may begin as a text and go on as a list of parts, or the other way round; of other
+/// texts, lists and objects that do not go together a list is made. Anything else is replaced.
 pub(super) fn join(whole: &mut Object, delta: Object) {
     for (key, piece) in delta {
         match (whole.get_mut(&key), piece) {
@@ -178,8 +178,32 @@ pub(super) fn join(whole: &mut Object, delta: Object) {
             (Some(Value::Object(whole)), Value::Object(piece)) => join(whole, piece),
             (Some(Value::Array(whole)), Value::Array(piece)) => whole.extend(piece),
             (Some(_), Value::Null) => {}
+            (Some(known), piece) if holds_text(known) => {
+                if holds_text(&piece) {
+                    let mut all = as_list(std::mem::take(known));
+                    all.extend(as_list(piece));
+                    whole.put(&key, all);
+                }
+            }
             (_, piece) => whole.put(&key, piece),
         }
+    }
+}
+
+/// Whether a value may hold any text.
+fn holds_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(object) => !object.is_empty(),
+        _ => false,
+    }
+}
+
+fn as_list(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(list) => list,
+        value => vec![value],
     }
 }
 

@@ -241,8 +241,8 @@ const ROWS: &[Row] = &[
         messages: &[
             "/log/entries/*/request/postData/text=/messages/*",
             "/log/entries/*/response/content/text~/*/contentBlockStart/start",
-            "/log/entries/*/response/content/text~/*/contentBlockDelta/delta/text",
-            "/log/entries/*/response/content/text~/*/contentBlockDelta/delta/reasoningContent",
+            "/log/entries/*/response/content/text~/*/contentBlockDelta/delta",
+            "/log/entries/*/response/content/text~/*/chunk/bytes/content_block",
             "/log/entries/*/response/content/text~/2/chunk/bytes/delta/text",
         ],
     },
@@ -252,8 +252,9 @@ const ROWS: &[Row] = &[
         messages: &[
             "/log/entries/*/request/postData/text=/contents/*",
             "/log/entries/*/response/content/text|/*/candidates/*/content/parts",
+            "/log/entries/*/response/content/text|/*/content_block",
             "/log/entries/1/response/content/text|/2/delta/text",
-            "/log/entries/*/response/content/text|/*/choices/*/delta/reasoning_content",
+            "/log/entries/*/response/content/text|/*/choices/*/delta",
             "/log/entries/*/response/content/text|/*/item",
         ],
     },

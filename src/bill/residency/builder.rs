@@ -1,6 +1,6 @@
 use std::{
     collections::{HashMap, HashSet},
-    ops::Range,
+    ops::{Range, RangeInclusive},
     sync::Arc,
 };
 
@@ -65,11 +65,11 @@ impl Session<'_> {
         range.and_then(|range| self.counts.get(range)).unwrap_or_default()
     }
 
-    /// The counts of the frames from this one on, up to another.
-    fn of_frames(&self, from: FrameSeq, to: Option<FrameSeq>) -> &[(usize, u64)] {
-        let Some(to) = to.filter(|to| from < *to) else { return self.of_frame(from) };
-        let place = |frame: FrameSeq| self.frames.partition_point(|(other, _)| *other < frame);
-        let frames = self.frames.get(place(from)..place(to)).unwrap_or_default();
+    /// The counts of these frames.
+    fn of_frames(&self, range: &RangeInclusive<FrameSeq>) -> &[(usize, u64)] {
+        let from = self.frames.partition_point(|(frame, _)| frame < range.start());
+        let to = self.frames.partition_point(|(frame, _)| frame <= range.end());
+        let frames = self.frames.get(from..to).unwrap_or_default();
         let range = frames.first().zip(frames.last()).map(|(a, b)| a.1.start..b.1.end);
         range.and_then(|range| self.counts.get(range)).unwrap_or_default()
     }
@@ -153,7 +153,7 @@ impl<'r> Builder<'r> {
         session
     }
 
-    /// Says of the lines of a frame which files they are of.
+    /// Sets the path of each line of a frame.
     fn name_files(&mut self, session: &Session<'_>, frame: &Frame) {
         for facet in frame.added() {
             let Some(path) = facet.attributes.str_at("path") else { continue };
@@ -285,16 +285,15 @@ impl<'r> Builder<'r> {
         let mut held = Counts::new();
         for part in parts {
             let tokens = self.counted.of(request, &part, &*counter);
-            // What a client puts beside the user's words stands in frames of its own before them.
-            let next = match &part.kind {
-                PartKind::Message { index, role, .. } if role == "user" => {
-                    let later = request.frames().get(index + 1..).unwrap_or_default();
-                    later.iter().copied().flatten().next().or(exchange.answer())
+            let frames = match &part.kind {
+                PartKind::Message { index, .. } => {
+                    self.recording.frames_of_message(exchange, *index)
                 }
                 _ => None,
             };
-            let mut counts = match part.frame() {
-                Some(frame) => session.of_frames(frame, next).to_vec(),
+            let frames = frames.or_else(|| part.frame().map(|frame| frame..=frame));
+            let mut counts = match &frames {
+                Some(frames) => session.of_frames(frames).to_vec(),
                 None => Vec::new(),
             };
             if tokens > 0 && counts.iter().all(|(_, count)| *count == 0) {

@@ -4,9 +4,10 @@ use std::{collections::HashMap, io::Write};
 
 use afterimage::{
     request::{Exchange, ExchangeOutcome, Lack, Provenance},
+    transcript::TranscriptFormat,
     veil::SubagentStart,
 };
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 use super::listing::Listing;
 use crate::{
@@ -16,12 +17,14 @@ use crate::{
     recorded::provenance_note,
     style,
     table::{Column, Table, plain},
-    text::{MOST_REASON, grouped, printable, shortened, truncated},
+    text::{MOST_REASON, counted, grouped, printable, shortened, truncated},
     usage, view,
 };
 
 /// From how many columns on a table has room for all figures.
 const WIDE: usize = 110;
+/// How many spans of requests a note names.
+const MOST_SPANS: usize = 4;
 
 /// What a table of requests has columns for.
 #[expect(clippy::struct_excessive_bools, reason = "each is a column that may be there")]
@@ -65,6 +68,40 @@ impl Shape {
     }
 }
 
+/// What is said of where requests come from, each with the requests of which it is said where
+/// that is not all.
+fn provenance_notes(format: TranscriptFormat, exchanges: &[&Exchange]) -> Vec<String> {
+    let mut notes: IndexMap<Option<String>, Vec<usize>> = IndexMap::new();
+    for exchange in exchanges {
+        // Each of these says it of itself.
+        let is_resolved = matches!(exchange.provenance, Provenance::Resolved { .. });
+        let note = provenance_note(format, &exchange.provenance).filter(|_| !is_resolved);
+        notes.entry(note).or_default().push(exchange.number);
+    }
+    let is_one = notes.len() == 1;
+    let said = notes.iter().filter_map(|(note, numbers)| {
+        let note = note.as_ref()?;
+        Some(if is_one { note.clone() } else { format!("{}: {note}", spans(numbers)) })
+    });
+    said.collect()
+}
+
+/// Numbers of requests, those that follow each other as a span: `requests 1–3, 5`. Many spans are a count.
+fn spans(numbers: &[usize]) -> String {
+    let spans = numbers.chunk_by(|before, after| before + 1 == *after);
+    let spans = spans.filter_map(|span| match span {
+        [only] => Some(only.to_string()),
+        [first, .., last] => Some(format!("{first}–{last}")),
+        [] => None,
+    });
+    let spans: Vec<String> = spans.collect();
+    match numbers {
+        [_] => format!("request {}", spans.concat()),
+        _ if spans.len() > MOST_SPANS => counted(numbers.len() as u64, "request"),
+        _ => format!("requests {}", spans.join(", ")),
+    }
+}
+
 impl Listing<'_> {
     pub(super) fn table(&self, out: &mut Output) -> Outcome {
         let exchanges = self.exchanges()?;
@@ -72,16 +109,15 @@ impl Listing<'_> {
         if !goes_on {
             view::rule(out, &self.source.name(), style::HEADING, self.source.format().name())?;
         }
-        let Some(first) = exchanges.first() else {
+        if exchanges.is_empty() {
             let has_unread = !self.source.report().unread_requests.is_empty();
             let what = if has_unread { " that can be read" } else { "" };
             return Ok(writeln!(out, " There is no request to a model in it{what}.")?);
-        };
-        let is_resolved = matches!(first.provenance, Provenance::Resolved { .. });
-        let note = provenance_note(self.source.format(), &first.provenance)
-            .filter(|_| !goes_on && !is_resolved);
-        if let Some(note) = note {
-            view::note(out, 1, &note)?;
+        }
+        if !goes_on {
+            provenance_notes(self.source.format(), &exchanges)
+                .iter()
+                .try_for_each(|note| view::note(out, 1, note))?;
         }
         let models: IndexSet<&str> =
             exchanges.iter().filter_map(|exchange| exchange.model.as_deref()).collect();

@@ -126,16 +126,20 @@ impl Index {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(path, _)| *path);
         let entries = entries.into_iter().map(|(path, (stamp, known))| {
-            object! {
-                "path": path.as_str(),
-                "size": stamp.size,
-                "modified": stamp.modified,
-                "files": stamp.files,
-                "session": or_null(known.as_ref().and_then(|known| json::to_value(known).ok())),
-            }
+            let session = known.as_ref().map(json::to_value).transpose();
+            session.map(|session| {
+                object! {
+                    "path": path.as_str(),
+                    "size": stamp.size,
+                    "modified": stamp.modified,
+                    "files": stamp.files,
+                    "session": or_null(session),
+                }
+            })
         });
         let mut bytes = Vec::new();
-        for line in std::iter::once(head).chain(entries) {
+        for line in std::iter::once(Ok(head)).chain(entries) {
+            let line = line?;
             bytes.extend_from_slice(line::seal(&Value::from(line).to_string())?.as_bytes());
             bytes.push(b'\n');
         }

@@ -237,7 +237,8 @@ impl Reading {
         let of = |lens, counts, progress| {
             let opened = Opening::Found(found.clone()).open(progress, None)?;
             let Opened::Source(mut source) = opened else { return Ok(None) };
-            let summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
+            let mut summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
+            summary.project.clone_from(&source.report().folder);
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };
@@ -251,7 +252,8 @@ impl Reading {
         }
         if let Some(summary) = &mut summary {
             let said = found.session.as_ref().and_then(|session| session.directory.clone());
-            summary.project = said.or_else(|| project(&found.path));
+            summary.project =
+                said.or_else(|| summary.project.take()).or_else(|| project(&found.path));
         }
         Ok(summary)
     }

@@ -1,19 +1,15 @@
-//! The folder that a session worked in.
+//! The folder that a session worked in, where the session itself does not say it.
 
 use std::{
     fs::{self, File},
-    io::{BufRead, BufReader, Read},
+    io::Read,
     path::Path,
 };
 
-use afterimage::{
-    json,
-    transcript::{TranscriptFormat, decoded},
-};
+use afterimage::json;
 
-/// How much of a file is looked at, and how many lines.
+/// How much of a file is looked at.
 const HEAD: u64 = 2 << 20;
-const LINES: usize = 64;
 /// The file in which Gemini says which folder a project is.
 const PROJECT_ROOT: &str = ".project_root";
 /// The file in which Kimi says that of a session, beside the folder of its agents.
@@ -21,37 +17,9 @@ const STATE: &str = "state.json";
 /// The end of the name of Cline's messages.
 const CLINE: &str = ".messages.json";
 
-/// The folder that a session says it worked in: `cwd` in one of the first records.
+/// The folder that a session worked in, where its client says it in a file beside.
 pub(super) fn project(file: &Path) -> Option<String> {
-    of_head(file).or_else(|| of_gemini(file)).or_else(|| of_kimi(file)).or_else(|| of_cline(file))
-}
-
-fn of_head(file: &Path) -> Option<String> {
-    let mut input = decoded(BufReader::new(File::open(file).ok()?)).ok()?.take(HEAD);
-    let mut line = Vec::new();
-    for _ in 0..LINES {
-        line.clear();
-        if input.read_until(b'\n', &mut line).ok()? == 0 {
-            break;
-        }
-        if let Some(folder) = of_record(&line).or_else(|| of_member(&line)) {
-            return Some(folder);
-        }
-    }
-    None
-}
-
-/// What a record, or a document on one line, says.
-fn of_record(text: &[u8]) -> Option<String> {
-    let (record, _) = json::read_mended(text).ok()?;
-    TranscriptFormat::stated_folder(&record).map(str::to_owned)
-}
-
-/// What a document says that is laid out one member a line, as Continue does it.
-fn of_member(line: &[u8]) -> Option<String> {
-    let line = line.trim_ascii();
-    let member = line.strip_suffix(b",").unwrap_or(line);
-    of_record(&[b"{", member, b"}"].concat())
+    of_gemini(file).or_else(|| of_kimi(file)).or_else(|| of_cline(file))
 }
 
 /// Cline writes what is known of a session into a file beside that of its messages.
@@ -82,25 +50,4 @@ fn text_of(file: &Path, most: u64) -> Option<String> {
     }
     File::open(file).ok()?.take(most).read_to_string(&mut text).ok()?;
     Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_agent_says_the_folder_at_its_own_place() {
-        for record in [
-            r#"{"type":"user","cwd":"/w"}"#,
-            r#"{"type":"session_meta","payload":{"cwd":"/w"}}"#,
-            r#"{"type":"session.start","data":{"context":{"cwd":"/w"}}}"#,
-            r#"{"sessionId":"s","workspaceDirectory":"/w","history":[]}"#,
-            r#"{"working_dir":"/w","message_count":0}"#,
-            r#"{"info":{"directory":"/w"},"messages":[]}"#,
-        ] {
-            assert_eq!(of_record(record.as_bytes()).as_deref(), Some("/w"), "{record}");
-        }
-        assert_eq!(of_member(b"  \"workspaceDirectory\": \"/w\",\n").as_deref(), Some("/w"));
-        assert_eq!(of_record(b"\"cwd\""), None);
-    }
 }

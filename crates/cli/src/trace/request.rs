@@ -51,19 +51,18 @@ pub(super) fn run(
             source.note(&format!("request {number} is {note}"));
         }
         let exchange = recording.exchanges().get(number.saturating_sub(1));
-        let session = exchange.map(|exchange| Arc::clone(&exchange.session));
         let labels = RecordingLabels::new(&recording);
         let cleared = recording.cleared(number).map_err(|error| source.refuse(error))?;
         let found = search(&request, phrase).map_err(|error| source.refuse(error))?;
         let answer = exchange.map(|exchange| of_answer(&recording, exchange, phrase));
         for mut hit in found.into_iter().chain(answer.into_iter().flatten()) {
-            if let (Some(session), Some(frame)) = (&session, hit.frame) {
+            if let (Some(exchange), Some(frame)) = (exchange, hit.frame) {
                 // Of a message the facet that says it, where the frame tells which that is.
                 let said = recording
-                    .facet_of(session, frame, &hit.text)
+                    .facet_of(exchange, frame, &hit.text)
                     .filter(|_| hit.is_recorded && hit.facet != ANSWER);
                 hit.facet = said.map_or(hit.facet, |facet| facet.to_string());
-                hit.label = labels.of(session, frame, Some(&hit.facet));
+                hit.label = labels.of(&exchange.session, frame, Some(&hit.facet));
             }
             hit.is_cleared = cleared.iter().any(|block| block.holds(&hit.path));
             hits.push(hit);

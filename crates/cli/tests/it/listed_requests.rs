@@ -233,3 +233,60 @@ fn the_last_tool_that_is_gone_owns_the_difference() {
         assert_eq!(*owner, serde_json::json!({"recorded": format!("tool:{gone}")}));
     }
 }
+
+#[test]
+fn where_requests_come_from_is_said_of_those_that_come_from_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("session.jsonl");
+    let record = |kind: &str, members: &str| {
+        format!(
+            "{{\"type\":\"{kind}\",\"sessionId\":\"s\",\"timestamp\":\"2026-11-29T10:00:00Z\",{members}}}\n"
+        )
+    };
+    let answer = |id: &str, of: &str| {
+        let message = format!(
+            r#"{{"role":"assistant","id":"{id}","model":"m","content":[{{"type":"text","text":"Six."}}]}}"#
+        );
+        record("assistant", &format!(r#""uuid":"{id}",{of}"message":{message}"#))
+    };
+    let said = |text: &str| {
+        let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
+        record("user", &format!(r#""uuid":"{text}","message":{message}"#))
+    };
+    let (shape, message) = (
+        "3a8a4c8bdcd5cd3ee19531e0dd1fc1da531aa62123860ecdff1ea5e571b2c27e",
+        "9b299320381aba5fd7e6bcece1d4022c030b42fd8f73f86fde6b142c937cddab",
+    );
+    let logged = [
+        said("How deep?"),
+        record(
+            "api-request-shape",
+            &format!(
+                r#""shapeHash":"{shape}","shape":{{"system":[{{"type":"text","text":"Guide ships."}}],"tools":[]}}"#
+            ),
+        ),
+        record(
+            "api-request-blob",
+            &format!(
+                r#""hash":"{message}","message":{{"role":"user","content":[{{"type":"text","text":"How deep?"}}]}}"#
+            ),
+        ),
+        record(
+            "api-request",
+            &format!(
+                r#""id":"r1","keep":0,"tail":["{message}"],"shapeHash":"{shape}","params":{{"model":"m"}}"#
+            ),
+        ),
+        answer("1", r#""requestRef":"r1","#),
+    ];
+    let later = ["And now?", "And then?"].map(|text| said(text) + &answer(text, ""));
+    let listed = |text: String| {
+        std::fs::write(&path, text).unwrap();
+        run(&["requests", path.to_str().unwrap()]).out
+    };
+    let out = listed(logged.concat());
+    assert!(out.contains(" as the client logged it") && !out.contains("request 1"), "{out}");
+    let out = listed(logged.concat() + &later.concat());
+    assert!(out.contains("request 1: as the client logged it"), "{out}");
+    assert!(out.contains("requests 2–3: reconstructed"), "{out}");
+}
