@@ -44,9 +44,9 @@ const opencodeEnv = { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOU
 const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 // Each agent: its package, where its transcript lies, by what words that is refused where no reader knows it,
-// and ways to lead it, of which the first is the one of the table. A way gives the commands that are run one
-// after the other, their environment, options of the recorder, whether the recorder leads it, and whether it
-// reaches loopback beside a proxy.
+// which members of its logged requests that lacks, and ways to lead it, of which the first is the one of the
+// table. A way gives the commands that are run one after the other, their environment, options of the recorder,
+// whether the recorder leads it, and whether it reaches loopback beside a proxy.
 const clients = {
   claude: { npm: "@anthropic-ai/claude-code", transcript: ".claude/projects/*/*.jsonl", ways: {
     variable: (base) => ({ commands: claudes, env: { ...anthropic, ANTHROPIC_BASE_URL: base } }),
@@ -56,7 +56,7 @@ const clients = {
     configuration: (base, home) => (codexSettings(home, `model = "gpt-5"\nmodel_provider = "local"\n[model_providers.local]\n${codexProvider("local", base)}`), { commands: codexes, env: { DUMMY: "x" } }),
     "a name with a dot": (base, home) => (codexSettings(home, `model = "gpt-5"\nmodel_provider = "my.local"\n[model_providers."my.local"]\n${codexProvider("local", base)}`), { commands: codexes, env: { DUMMY: "x" } }),
   } },
-  pi: { npm: "@earendil-works/pi-coding-agent", transcript: ".pi/agent/sessions/*/*.jsonl", ways: {
+  pi: { npm: "@earendil-works/pi-coding-agent", transcript: ".pi/agent/sessions/*/*.jsonl", unlogged: ["store", "max_completion_tokens"], ways: {
     configuration: (base, home) => (put(join(home, ".pi/agent/models.json"), { providers: { local: { baseUrl: `${base}/v1`, api: "openai-completions", apiKey: "x", models: [{ id: "m", name: "m", reasoning: true, input: ["text"], cost: free, contextWindow: 128000, maxTokens: 4096 }] } } }), { commands: [[], ["-c"]].map((more, at) => [npm("pi", "pi"), "--provider", "local", "--model", "m", ...more, "-p", prompts[at]]), env: { PI_TELEMETRY: "0", PI_OFFLINE: "1" } }),
   } },
   gemini: { npm: "@google/gemini-cli", transcript: ".gemini/tmp/*/chats/*.json*", ways: {
@@ -77,7 +77,7 @@ const clients = {
     variable: (base, home) => (qwenSettings(home), { commands: qwen, env: { OPENAI_API_KEY: "x", OPENAI_MODEL: "m", OPENAI_BASE_URL: `${base}/v1` }, isProxied: false }),
     "~/.qwen/.env": (base, home) => (qwenSettings(home), put(join(home, ".qwen/.env"), `OPENAI_API_KEY=x\nOPENAI_BASE_URL="${base}/v1"\nOPENAI_MODEL=m\n`), { commands: qwen, env: {}, isProxied: false }),
   } },
-  kimi: { npm: "@moonshot-ai/kimi-code", transcript: ".kimi-code/sessions/*/*/agents/main/wire.jsonl", ways: {
+  kimi: { npm: "@moonshot-ai/kimi-code", transcript: ".kimi-code/sessions/*/*/agents/main/wire.jsonl", unlogged: ["max_tokens"], ways: {
     configuration: (base, home) => (put(join(home, ".kimi-code/config.toml"), `default_model = "m"\n[providers.local]\ntype = "openai"\nbase_url = "${base}/v1"\napi_key = "x"\n[models.m]\nprovider = "local"\nmodel = "m"\nmax_context_size = 128000\n`), { commands: [[], ["-c"]].map((more, at) => [npm("kimi", "kimi"), ...more, "-p", prompts[at]]), env: { KIMI_DISABLE_TELEMETRY: "1" } }),
   } },
   continue: { npm: "@continuedev/cli", bin: "cn", transcript: ".continue/sessions/*-*.json", ways: {
@@ -244,9 +244,9 @@ function compare(direct, recorded) {
   };
 }
 
-/** A body as JSON without what is sent and written nowhere else, in one order. */
-function essence(body) {
-  const dropped = new Set(["cache_control", "metadata", "stream", "stream_options", "prompt_cache_key", "client_metadata"]);
+/** A body as JSON without what is sent and written nowhere else, also by this client, in one order. */
+function essence(body, unlogged) {
+  const dropped = new Set(["cache_control", "metadata", "stream", "stream_options", "prompt_cache_key", "client_metadata", ...unlogged]);
   const sorted = (value) => {
     if (Array.isArray(value)) return value.filter((of) => !/^x-anthropic-billing-header/.test(of?.text ?? "")).map(sorted);
     if (value === null || typeof value !== "object") return value;
@@ -256,7 +256,7 @@ function essence(body) {
 }
 
 /** Compares what a transcript holds with what the provider received and said. */
-function compareTranscript(path, received, isRefused = /$^/) {
+function compareTranscript(path, received, { isRefused = /$^/, unlogged = [] }) {
   const whole = afterimage("render", "--whole", path);
   const [transcript, usage] = isRefused.test(whole.err) ? ["sentence", "–"] : [0, 0];
   if (whole.status !== 0) return { transcript, requests: "–", usage, why: whole.err.split("\n")[0] };
@@ -269,8 +269,8 @@ function compareTranscript(path, received, isRefused = /$^/) {
   const lost = [...marks.filter((mark) => !new RegExp(`${mark}(?!\\d)`).test(text)), ...prompted.filter((prompt) => !text.includes(prompt))];
   const { rows, sums } = requestsOf(path);
   const logged = rows.filter(({ provenance }) => provenance === "logged" || provenance === "sent");
-  const bodies = logged.map(({ request }) => essence(afterimage("render", "--request", String(request), path).out.toString()));
-  const different = without(bodies, received.map(({ body }) => essence(body.toString()))).length;
+  const bodies = logged.map(({ request }) => essence(afterimage("render", "--request", String(request), path).out.toString(), unlogged));
+  const different = without(bodies, received.map(({ body }) => essence(body.toString(), unlogged))).length;
   const sum = (of, name) => of.reduce((total, { usage }) => total + usage[name], 0);
   const isSum = (of) => sums && sums.input === sum(of, "input") && sums.output === sum(of, "output") && (sums.cacheRead ?? 0) === sum(of, "cached");
   const isEqual = isSum(answered) || isSum(said);
@@ -327,7 +327,7 @@ for (const [name, client] of chosen) {
     }
     if (isMain) {
       const path = glob(recorded.home, client.transcript)[0];
-      Object.assign(found, path ? compareTranscript(path, recorded.received, client.isRefused) : { transcript: 0, requests: "–", usage: 0, why: `there is no ${client.transcript}` });
+      Object.assign(found, path ? compareTranscript(path, recorded.received, client) : { transcript: 0, requests: "–", usage: 0, why: `there is no ${client.transcript}` });
     }
     const known = baseline[name]?.[way] ?? {};
     for (const column of columns) {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     json::{self, Object, Value},
-    request::{Exchange, Provenance, Recording, Request, RequestHead},
+    request::{Exchange, Recording, Request, RequestHead},
     tokens::{Certainty, Slope, TokenCounter, by_name},
     transcript::Api,
 };
@@ -209,7 +209,7 @@ pub fn exact_inputs(recording: &Recording) -> crate::Result<Vec<Result<u64, Exac
 /// # Errors
 /// The first gap outside of the messages.
 fn countable(request: &Request) -> Result<(Object, Arc<dyn TokenCounter>), ExactnessGap> {
-    if matches!(request.provenance(), Provenance::Reconstructed { .. }) {
+    if !request.provenance().lacks().is_empty() {
         return Err(ExactnessGap::Reconstructed);
     }
     if request.api() == Api::Messages {

@@ -83,7 +83,8 @@ pub(super) fn attributes(
     attributes.put("afterimage.request.number", exchange.number as u64);
     attributes.put("afterimage.request.outcome", exchange.outcome().as_str());
     attributes.put("afterimage.request.provenance", exchange.provenance.as_str());
-    if let Provenance::Reconstructed { lacks } = &exchange.provenance {
+    let lacks = exchange.provenance.lacks();
+    if !lacks.is_empty() {
         let lacks: Value = lacks.iter().map(|lack| lack.as_str()).collect();
         attributes.put("afterimage.request.lacks", lacks);
     }

@@ -38,9 +38,9 @@ pub(crate) enum Answer {
 }
 
 impl Answers {
-    /// What requests lack that are worked out.
-    pub(crate) fn lacks(&self) -> Vec<Lack> {
-        Lack::of_transcript(self.system_from.is_some(), self.tools.is_some())
+    /// What requests lack that are worked out, where the parameters are stated or not.
+    pub(crate) fn lacks(&self, has_parameters: bool) -> Vec<Lack> {
+        Lack::of_transcript(self.system_from.is_some(), self.tools.is_some(), has_parameters)
     }
 
     /// The tokens of the tools.
@@ -48,8 +48,9 @@ impl Answers {
         self.tools.as_ref().map_or(0, |tools| tools.tokens)
     }
 
-    /// Takes the next frame, and what it says of its answer. What shows nothing changes nothing. A
-    /// frame of an answer that `is_known` goes on with it, wherever it stands.
+    /// Takes the next frame, and what it says of its answer. What shows nothing changes nothing, unless
+    /// it says that a request failed. A frame of an answer that `is_known` goes on with it, wherever it
+    /// stands.
     pub(super) fn push(
         &mut self,
         frame: &Frame,
@@ -58,7 +59,11 @@ impl Answers {
         is_known: bool,
     ) -> Answer {
         if !shows {
-            return Answer::None;
+            let Some(last) = self.last_shown.filter(|_| !is_known && report.is_attempt()) else {
+                return Answer::None;
+            };
+            self.is_answering = false;
+            return Answer::Begins(last);
         }
         if self.system_from.is_none() && adds_system(frame) {
             self.system_from = Some(frame.sequence);

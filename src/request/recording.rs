@@ -65,6 +65,8 @@ pub(super) struct RequestContext {
     pub(super) to: FrameSeq,
     pub(super) blocks: Arc<Vec<Substitution>>,
     pub(super) tools: Option<Arc<RecordedTools>>,
+    /// What else the source states of how it was asked.
+    pub(super) parameters: Option<Box<Object>>,
     pub(super) size: ContextSize,
     pub(super) has_tail: bool,
 }
@@ -139,7 +141,9 @@ impl Recording {
         let answer = self.exchanges.push(&name, &mut session.answers, &frame, shows);
         let Answer::Begins(to) = answer else { return Ok(()) };
         let (to, tools) = (end.unwrap_or(to), session.answers.tools.clone());
-        self.contexts.push(Some(RequestContext { to, blocks, tools, size, has_tail }));
+        let said = frame.imported.as_ref().and_then(|imported| imported.answer.as_ref());
+        let parameters = said.and_then(|said| said.parameters.clone());
+        self.contexts.push(Some(RequestContext { to, blocks, tools, parameters, size, has_tail }));
         Ok(())
     }
 
@@ -405,6 +409,7 @@ impl Recording {
         let Some(previous) = self.previous(number) else { return Ok(None) };
         if let (Some(before), Some(after)) = (self.worked(previous), self.worked(number))
             && self.has_grown(previous, number)
+            && before.parameters == after.parameters
             && !self.is_other_model(previous, number)
         {
             let unchanged = before.size.tokens().saturating_add(after.tools());
@@ -476,7 +481,7 @@ impl Recording {
     pub(super) fn worked_out(
         &self,
         exchange: &Exchange,
-        RequestContext { to, blocks, tools, .. }: &RequestContext,
+        RequestContext { to, blocks, tools, parameters, .. }: &RequestContext,
         from: Option<FrameSeq>,
     ) -> Result<Request> {
         let Some(session) = self.sessions.get(&exchange.session) else {
@@ -501,6 +506,7 @@ impl Recording {
             }
             list => body.put(exchange.api.conversation_key(), list),
         }
+        body.extend(parameters.as_deref().cloned().unwrap_or_default());
         let body: BodyText = Value::from(body).to_string().into();
         let frames = frames_of(&exported, &body, exchange.api);
         let request = Request::new(exchange.api, exchange.provenance.clone(), body, frames);

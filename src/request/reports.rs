@@ -35,6 +35,12 @@ impl Report {
         report
     }
 
+    /// Whether a frame that shows nothing stands for a request that failed.
+    pub(super) fn is_attempt(&self) -> bool {
+        let is_clients = self.said.model.as_deref().is_some_and(|model| model.starts_with('<'));
+        self.said.failure().is_some() && !is_clients
+    }
+
     /// The provider's id of the whole response.
     pub(super) fn response(&self) -> Option<&str> {
         match &self.said.id {
@@ -166,25 +172,27 @@ impl Reports {
         }
         let is_agents = frame.source == Source::Agent;
         let said = self.report(session, frame);
-        if shows {
-            self.settle(session, &said.report);
-        } else if is_agents {
-            self.hear(session, answers, &said, frame.sequence);
-        }
         let listed = said.listed();
         let answer = answers.push(frame, &said.report, shows, listed.is_some());
-        if answer == Answer::None && shows && is_agents {
-            // An excerpt may begin with an answer.
+        if shows || answer != Answer::None {
+            self.settle(session, &said.report);
+        }
+        if answer == Answer::None && is_agents {
+            // It shows nothing, or an excerpt begins with it.
             self.hear(session, answers, &said, frame.sequence);
         }
         let Said { report, known, is_own } = said;
         let exchange = match answer {
             Answer::Begins(to) => {
-                let previous = answers.exchange.map(|index| index + 1);
+                let before = answers.exchange.and_then(|index| self.exchanges.get(index));
+                let is_again =
+                    |before: &Exchange| before.failure.is_some() && before.last_frame == Some(to);
+                let lacks = answers.lacks(report.said.parameters.is_some());
                 let exchange = Exchange {
                     number: self.exchanges.len() + 1,
-                    previous,
-                    provenance: Provenance::Reconstructed { lacks: answers.lacks() },
+                    previous: before.map(|before| before.number),
+                    provenance: Provenance::Reconstructed { lacks },
+                    is_retry: before.is_some_and(is_again),
                     last_frame: Some(to),
                     ..self.reported(session, &report)
                 };
@@ -233,10 +241,8 @@ impl Reports {
     /// answer stays. Without such an answer it is an exchange by itself. O(log n).
     pub(crate) fn join(&mut self, mut logged: Exchange) {
         let answer = logged.answer();
-        let own = answer.and_then(|answer| {
-            let at = self.exchanges.binary_search_by_key(&Some(answer), Exchange::answer).ok()?;
-            self.exchanges.get_mut(at)
-        });
+        let own = answer.and_then(|answer| self.with_answer(answer));
+        let own = own.and_then(|at| self.exchanges.get_mut(at));
         let Some(own) = own else {
             // It may show nothing.
             let is_own = |known: &&mut Option<Exchange>| {
@@ -252,7 +258,14 @@ impl Reports {
 
     /// Whether a listed answer begins with this frame. O(log n).
     pub(crate) fn begins_with(&self, frame: FrameSeq) -> bool {
-        self.exchanges.binary_search_by_key(&Some(frame), Exchange::answer).is_ok()
+        self.with_answer(frame).is_some()
+    }
+
+    /// The index of the listed exchange whose answer begins with this frame.
+    fn with_answer(&self, frame: FrameSeq) -> Option<usize> {
+        // What failed stands behind its last frame.
+        let place = |of: &Exchange| (of.answer().or(of.last_frame), of.answer().is_none());
+        self.exchanges.binary_search_by_key(&(Some(frame), false), place).ok()
     }
 
     /// Lists the requests that no frame answers where they were sent, and numbers all. `of` is what is

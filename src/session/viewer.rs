@@ -212,7 +212,10 @@ impl<'h> Viewer<'h> {
         let mut all = self.sessions.values().map(|session| &session.answers);
         let has_system = all.clone().all(|of| of.system_from.is_some());
         let has_tools = !self.sessions.is_empty() && all.all(|of| of.tools.is_some());
-        Lack::of_transcript(has_system, has_tools)
+        let mut listed = self.reports.all().filter(|of| !of.is_unlisted).peekable();
+        let is_stated = |of: &Exchange| !of.provenance.lacks().contains(&Lack::Parameters);
+        let has_parameters = listed.peek().is_some() && listed.all(is_stated);
+        Lack::of_transcript(has_system, has_tools, has_parameters)
     }
 
     /// The first frame of a session with a system prompt.

@@ -219,11 +219,9 @@ fn cost(input: u64, read: u64, output: u64) -> String {
     record("cost-state", &format!(r#""modelUsage":{{"m":{{{figures}}}}}"#))
 }
 
-fn boundary() -> String {
-    record(
-        "system",
-        r#""uuid":"b","subtype":"compact_boundary","compactMetadata":{"durationMs":40}"#,
-    )
+fn boundary(id: &str) -> String {
+    let members = r#""subtype":"compact_boundary","compactMetadata":{"durationMs":40}"#;
+    record("system", &format!(r#""uuid":"{id}",{members}"#))
 }
 
 fn sums(recording: &Recording) -> (u64, u64) {
@@ -237,7 +235,7 @@ fn sums(recording: &Recording) -> (u64, u64) {
 fn a_compaction_is_a_row_and_the_sum_is_what_the_client_states() {
     let mut lines = session();
     lines.push(cost(14, 0, 4));
-    lines.extend([boundary(), said("In short."), cost(44, 10, 9)]);
+    lines.extend([boundary("b1"), said("In short."), cost(44, 10, 9)]);
     let (recording, _) = read(&lines);
     let last = recording.exchanges().last().unwrap();
     assert_eq!((last.number, last.duration_ms), (4, Some(40)));
@@ -248,11 +246,18 @@ fn a_compaction_is_a_row_and_the_sum_is_what_the_client_states() {
     lines.extend([said("More?"), answer("Eight.", ""), cost(7, 0, 2), cost(7, 0, 2)]);
     assert_eq!(sums(&read(&lines).0), (61, 11));
     // Of two compactions nobody knows what each cost.
-    lines.extend([boundary(), boundary(), cost(20, 0, 6)]);
+    lines.extend([boundary("b2"), boundary("b3"), cost(20, 0, 6)]);
     let (recording, _) = read(&lines);
     assert_eq!(sums(&recording), (74, 15));
     let unlisted: Vec<_> = recording.reported().filter(|of| of.is_unlisted).collect();
     assert_eq!(unlisted.len(), 1);
+    // What a later one cost is known again, and the sum stays what is stated.
+    lines.extend([boundary("b4"), cost(25, 0, 8)]);
+    let (recording, _) = read(&lines);
+    assert_eq!(sums(&recording), (79, 17));
+    let calls = recording.exchanges().iter().filter(|of| of.unread.is_some());
+    let inputs = calls.map(|of| of.usage.as_ref().and_then(|usage| usage.input));
+    assert_eq!(inputs.collect::<Vec<_>>(), [Some(40), None, None, Some(5)]);
     // Without a statement nothing is made up.
     let stated = |line: &String| line.contains("cost-state");
     lines.retain(|line| !stated(line));

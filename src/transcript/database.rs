@@ -7,7 +7,6 @@ use std::{
     path::Path,
 };
 
-use super::TranscriptFormat;
 use crate::Result;
 #[cfg(not(feature = "sqlite"))]
 use crate::{Error, ErrorKind};
@@ -29,8 +28,8 @@ pub struct DatabaseSession {
     pub bytes: u64,
 }
 
-/// The lines of a database.
-pub(super) type DatabaseLines = (TranscriptFormat, Box<dyn BufRead + Send>);
+/// The lines of a database, which are recognised as those of a file.
+pub(super) type DatabaseLines = Box<dyn BufRead + Send>;
 
 /// The sessions of a database, in the order in which they began; `None` where the file is no database.
 /// Reads the sizes of all rows.

@@ -167,7 +167,12 @@ formats! {
     /// Sessions of pi.
     Pi "pi" by "lines of type `session` with `cwd` and `id`, or of type `message` with an object `message`":
         never, pi::PiReader::is_line, pi::PiReader::default(),
-        Traits { may_hold_copies: true, record_ids: &["/id"], ..TRANSCRIPT };
+        Traits {
+            logged_without: Some("`stream`, `store` and the limit of its output; a summary may be sent as a list of one part, and the level of thinking in another form"),
+            may_hold_copies: true,
+            record_ids: &["/id"],
+            ..TRANSCRIPT
+        };
     /// Logs of inspect, the evaluation framework.
     Inspect "inspect" by "an object with `eval` and a list `samples`, or with `eval`, `version` and `plan`":
         inspect::InspectReader::is_document, never, inspect::InspectReader::default(),
@@ -190,7 +195,7 @@ formats! {
         GROWING;
     /// Exports of OpenCode.
     OpenCode "opencode" by "an object with a list `messages` of objects with `info` and a list `parts`":
-        opencode::OpenCodeReader::is_document, never, opencode::OpenCodeReader,
+        opencode::OpenCodeReader::is_document, opencode::OpenCodeReader::is_document, opencode::OpenCodeReader,
         Traits { folder: &["/info/directory"], ..TRANSCRIPT };
     /// Trajectories of mini-swe-agent.
     MiniSweAgent "mini-swe-agent" by "an object with a list `messages`, and with `trajectory_format` or `info`":
@@ -223,6 +228,7 @@ formats! {
             // A result names the call that it answers.
             record_ids: &["/event/uuid", "/event/parentUuid", "/message/id"],
             provider: Some("moonshot_ai"),
+            logged_without: Some("`stream`, `prompt_cache_key` and the limit of its output"),
             ..TRANSCRIPT
         };
     /// Sessions of Qwen Code.

@@ -80,8 +80,8 @@ impl Transcript<Box<dyn BufRead + Send>> {
     /// there is no such session.
     pub fn open_database(path: impl AsRef<Path>, session: Option<&str>) -> Result<Option<Self>> {
         let path = path.as_ref();
-        let Some((format, lines)) = super::database::open(path, session)? else { return Ok(None) };
-        let transcript = Self::with_format(lines, Some(format));
+        let Some(lines) = super::database::open(path, session)? else { return Ok(None) };
+        let transcript = Self::new(lines);
         let mut transcript = transcript.map_err(|error| error.in_file(path))?;
         transcript.file = Some(path.to_owned());
         Ok(Some(transcript))

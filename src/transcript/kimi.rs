@@ -1,5 +1,7 @@
 //! Kimi CLI wire logs: messages, and the events that a step of the loop builds a message from.
 
+use indexmap::IndexMap;
+
 use super::{
     answer,
     branches::Branches,
@@ -7,6 +9,7 @@ use super::{
     draft::FrameDraft,
     joining::{self, BYTES, RECORDS},
     kimi_context::{Entry, KimiContext},
+    kimi_request::{self, KimiRequest, Known},
     parts::{self, Arguments, with_origin},
     recent::Recent,
     sink::Sink,
@@ -32,6 +35,13 @@ pub(super) struct KimiReader {
     has_begun: bool,
     /// What was reported of the answer that is written next: its usage and its model.
     reported: ModelAnswer,
+    /// The request that is not answered yet.
+    asked: Option<KimiRequest>,
+    /// Whether requests are written down, and so how results are told.
+    logs_requests: bool,
+    /// Tools by their hashes, and the hash of those in force.
+    tools: IndexMap<String, Value>,
+    tools_hash: Option<String>,
 }
 
 /// The step whose message is being built.
@@ -59,6 +69,8 @@ impl Step {
     }
 }
 
+/// How many lists of tools are known.
+const FEW: usize = 64;
 /// The members of a part of an answer that name it and its step.
 const PART_NAMES: [&str; 5] = ["type", "uuid", "stepUuid", "step", "turnId"];
 
@@ -72,6 +84,13 @@ impl KimiReader {
         }
     }
 
+    /// Ends what is open. A step of which nothing was said goes on where it began just now.
+    fn pause(&mut self, sink: &mut Sink) {
+        let has_begun = std::mem::take(&mut self.has_begun);
+        self.close(sink);
+        self.has_begun = has_begun;
+    }
+
     fn close(&mut self, sink: &mut Sink) {
         let has_begun = std::mem::take(&mut self.has_begun);
         let Some(Step { id, mut message, results, .. }) = self.open.take() else {
@@ -81,6 +100,7 @@ impl KimiReader {
             return;
         };
         message.add_answer(std::mem::take(&mut self.reported));
+        message.add_answer(self.asked.take().map(KimiRequest::into_answer).unwrap_or_default());
         if let Some(id) = id {
             self.given.insert(&id, ());
         }
@@ -153,7 +173,8 @@ impl KimiReader {
                 step.message.facets.push(call(event));
             }
             "tool.result" => {
-                let draft = FrameDraft { timestamp: time, ..result(event, line) };
+                let draft = result(event, line, self.logs_requests);
+                let draft = FrameDraft { timestamp: time, ..draft };
                 if self.open.as_ref().is_some_and(|step| !step.has_room(bytes)) {
                     self.close(sink);
                 }
@@ -173,7 +194,9 @@ impl KimiReader {
                     |open: &Step| id.is_some() && open.id.is_some() && open.id.as_deref() != id;
                 if begins {
                     self.close(sink);
-                    self.reported = ModelAnswer::default();
+                    (self.reported, self.asked) = Default::default();
+                } else if self.open.is_none() && event.str_at("finishReason") == Some("error") {
+                    return self.failed(time, line, sink);
                 } else if self.open.is_none() {
                     self.close(sink);
                 } else if !self.open.as_ref().is_some_and(is_other)
@@ -236,7 +259,7 @@ impl KimiReader {
             return;
         }
         self.system = Some(prompt.clone());
-        self.close(sink);
+        self.pause(sink);
         let before = self.context.system.replace(sink.next_frame());
         let mut draft = FrameDraft::record(Source::System, line);
         draft.facets.push(parts::text(FacetType::SYSTEM, prompt));
@@ -246,12 +269,58 @@ impl KimiReader {
 
     /// The tools of the requests from here on.
     fn tools(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
-        let Some(tools) = take::list(&mut record, "tools") else {
+        let Some(tools) = record.shift_remove("tools").filter(|tools| tools.as_array().is_some())
+        else {
             return sink.skip("llm.tools_snapshot");
         };
-        self.close(sink);
+        if let Some(hash) = take::text(&mut record, "hash") {
+            if self.tools.len() >= FEW {
+                self.tools.shift_remove_index(0);
+            }
+            self.tools.insert(hash.clone(), tools.clone());
+            self.tools_hash = Some(hash);
+        }
+        self.pause(sink);
         let mut draft = FrameDraft::of_record(line, time_of(&record), record);
-        draft.payload.put("tools", Value::Array(tools));
+        draft.payload.put("tools", tools);
+        sink.push(draft);
+    }
+
+    /// Takes a request of the loop. Tools that were in force before may be again.
+    fn request(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        self.logs_requests = true;
+        sink.skip("llm.request");
+        if record.str_at("kind") != Some("loop") {
+            return;
+        }
+        self.pause(sink);
+        let hash = record.str_at("toolsHash");
+        if let Some(tools) = hash.and_then(|hash| self.tools.get(hash))
+            && hash != self.tools_hash.as_deref()
+        {
+            self.tools_hash = hash.map(str::to_owned);
+            let mut draft = FrameDraft::record(Source::Environment, line);
+            draft.payload.put("tools", tools.clone());
+            sink.push(draft);
+        }
+        let known = Known {
+            messages: self.context.count(),
+            has_summary: self.context.has_summary(),
+            system: self.system.as_deref(),
+            tools: self.tools_hash.as_deref(),
+        };
+        let (request, wrong) = KimiRequest::of(&mut record, &known);
+        wrong.into_iter().for_each(|wrong| sink.note(line, &wrong));
+        self.asked = Some(request);
+    }
+
+    /// A step that failed before anything was said: no message of the context.
+    fn failed(&mut self, time: Option<String>, line: u64, sink: &mut Sink) {
+        self.has_begun = false;
+        let mut draft = FrameDraft::record(Source::Agent, line);
+        draft.timestamp = time;
+        draft.add_answer(self.asked.take().map(KimiRequest::into_answer).unwrap_or_default());
+        draft.add_answer(ModelAnswer { stop: Some("error".into()), ..ModelAnswer::default() });
         sink.push(draft);
     }
 
@@ -325,6 +394,7 @@ impl super::Decoder for KimiReader {
                 self.config(&kind, record, line, sink);
             }
             Some("llm.tools_snapshot") => self.tools(record, line, sink),
+            Some("llm.request") => self.request(record, line, sink),
             Some(kind @ ("context.undo" | "context.clear")) => {
                 let kind = kind.to_owned();
                 self.take_back(&kind, record, line, sink);
@@ -360,6 +430,8 @@ fn field(name: &str) -> Value {
 /// A message as in a chat list, but for its spelling.
 fn message_of(message: Object, line: u64) -> FrameDraft {
     let mut draft = chat::message_with_parts(message, line, part);
+    // One text is sent as a text.
+    draft.payload.shift_remove("form");
     let calls = take::list(&mut draft.payload, "toolCalls").unwrap_or_default();
     draft.facets.extend(calls.into_iter().map(chat::tool_call));
     if draft.facets.iter().any(|facet| facet.facet_type == FacetType::RESULT) {
@@ -377,7 +449,13 @@ fn part(value: Value, text_type: &FacetType) -> Vec<Facet> {
     };
     let facet = match object.str_at("type") {
         Some("think") => match take::text(&mut object, "think") {
-            Some(text) => with_origin(parts::thought(text), object.into()),
+            Some(text) => {
+                // The member of a message that it is sent back in.
+                if let Some(key) = take::text(&mut object, "reasoningKey") {
+                    object.put("field", key);
+                }
+                with_origin(parts::thought(text), object.into())
+            }
             None => parts::opaque("reasoning", object.into()),
         },
         Some("image_url") if object.contains_key("imageUrl") => {
@@ -397,8 +475,9 @@ fn call(mut event: Object) -> Facet {
     with_origin(call, event.into())
 }
 
-/// A result: `{output, isError?}`, whose output is text or a list of parts.
-fn result(mut event: Object, line: u64) -> FrameDraft {
+/// A result: `{output, isError?}`, whose output is text or a list of parts. The model is told more of
+/// it: how long it took, and of versions that write their requests down that it failed or is empty.
+fn result(mut event: Object, line: u64, is_told: bool) -> FrameDraft {
     let mut draft = FrameDraft::record(Source::Environment, line);
     let id = take::text(&mut event, "toolCallId");
     let id = id.as_deref();
@@ -411,7 +490,10 @@ fn result(mut event: Object, line: u64) -> FrameDraft {
         }
     };
     let stated = CallOutcome::of_error_mark(outcome.get("isError"));
-    let facet = match outcome.shift_remove("output") {
+    let is_failed = outcome.get("isError").and_then(Value::as_bool) == Some(true);
+    let time = outcome.get("durationMs").and_then(Value::as_u64);
+    let told = is_told.then(|| outcome.str_at("note").map(str::to_owned));
+    let mut facet = match outcome.shift_remove("output") {
         Some(Value::String(text)) => parts::result(id, None, text, stated),
         Some(Value::Array(list)) => {
             let mut facet = parts::result(id, None, "", stated);
@@ -426,6 +508,12 @@ fn result(mut event: Object, line: u64) -> FrameDraft {
             parts::result(id, None, text, stated)
         }
     };
+    if let Some(note) = told {
+        kimi_request::tell(&mut facet, is_failed, note);
+    }
+    if let Some(time) = time {
+        kimi_request::tell_time(&mut facet, time);
+    }
     draft.facets.push(with_origin(facet, outcome.into()));
     draft.payload = event;
     draft

@@ -72,6 +72,16 @@ impl KimiContext {
         self.live.push(frame, entry);
     }
 
+    /// How many messages it holds.
+    pub(super) fn count(&self) -> u64 {
+        self.live.forgotten() + self.live.messages().len() as u64
+    }
+
+    /// Whether a summary stands in it.
+    pub(super) fn has_summary(&self) -> bool {
+        self.live.messages().iter().any(|(_, entry)| entry.kind == Kind::Summary)
+    }
+
     /// The index of the first message that leaves with the last `count` prompts.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ fn the_events_of_a_step_are_one_message_and_its_results_follow_it() {
         # 1
         system -
           system "Be kind."
-        user message 3 {"form":"parts","origin":{"kind":"user"}}
+        user message 3 {"origin":{"kind":"user"}}
           event "List" <- {"type":"text"}
         agent message s1 4
           thought "Hm." <- {"type":"think","encrypted":"x"}
@@ -66,7 +66,7 @@ fn messages_may_hold_calls_and_results_and_a_compaction_leaves_a_summary() {
         r#"
         kimi
         # 1
-        agent message {"form":"parts"}
+        agent message
           thought "Hm." <- {"type":"think"}
           image "[image: http://x/y]" <- {"type":"image_url","imageUrl":{"url":"http://x/y"}}
           call LS c1 {}

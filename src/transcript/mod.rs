@@ -68,10 +68,13 @@ mod joining;
 mod kept;
 mod kimi;
 mod kimi_context;
+mod kimi_request;
 mod limit_window;
 mod lines;
 mod live_messages;
 mod logged_call;
+#[cfg(test)]
+mod logged_tests;
 #[cfg(test)]
 mod lossless_tests;
 mod mini_swe_agent;

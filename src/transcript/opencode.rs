@@ -19,13 +19,13 @@ pub(super) struct OpenCodeReader;
 impl OpenCodeReader {
     pub(super) fn is_document(value: &Value) -> bool {
         let is_message = |message: &Value| {
-            message.get("info").is_some_and(|info| info.str_at("role").is_some())
+            message.get("info").is_some()
                 && message.get("parts").is_some_and(|parts| parts.as_array().is_some())
         };
-        value
-            .get("messages")
-            .and_then(Value::as_array)
-            .is_some_and(|all| all.iter().any(is_message))
+        // A session in which nothing was said yet has its id alone.
+        let is_new = || value.get("info").is_some_and(|info| info.str_at("id").is_some());
+        let messages = value.get("messages").and_then(Value::as_array);
+        messages.is_some_and(|all| all.iter().any(is_message) || all.is_empty() && is_new())
     }
 }
 
@@ -172,6 +172,21 @@ fn file(part: Value) -> Facet {
 #[cfg(test)]
 mod tests {
     use super::super::sample::check;
+    use crate::transcript::Transcript;
+
+    #[test]
+    fn exports_that_stand_one_a_line_are_sessions_of_one_file() {
+        let export = |id: &str| {
+            format!(
+                r#"{{"info":{{"id":"{id}"}},"messages":[{{"info":{{"role":"user"}},"parts":[{{"type":"text","text":"Go"}}]}}]}}"#
+            )
+        };
+        let lines = [export("a"), r#"{"info":{"id":"n"},"messages":[]}"#.to_owned(), export("b")];
+        let text = lines.join("\n");
+        let transcript = Transcript::new(text.as_bytes()).unwrap();
+        let sessions = transcript.map(|record| record.unwrap().session.to_string());
+        assert_eq!(sessions.collect::<Vec<_>>(), ["a", "b"]);
+    }
 
     #[test]
     fn parts_are_what_was_said_called_and_given() {

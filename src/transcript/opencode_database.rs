@@ -12,10 +12,7 @@ use std::{
 use afterimage_observe::open_read_only;
 use rusqlite::{Connection, ErrorCode, params};
 
-use super::{
-    TranscriptFormat,
-    database::{DatabaseLines, DatabaseSession},
-};
+use super::database::{DatabaseLines, DatabaseSession};
 use crate::{Error, ErrorKind, Result};
 
 /// How long the owner of the database is waited for.
@@ -86,7 +83,7 @@ pub(super) fn lines(path: &Path, session: Option<&str>) -> Result<DatabaseLines>
         return Err(Error::new(ErrorKind::UnknownFormat, message));
     }
     let lines = Exports { connection, ids: ids.into_iter(), line: Cursor::default() };
-    Ok((TranscriptFormat::OpenCode, Box::new(lines)))
+    Ok(Box::new(lines))
 }
 
 /// Opens a database that its owner may be writing, and begins to read it as it is now.
@@ -186,7 +183,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::transcript::{Record, Transcript, database_sessions};
+    use crate::transcript::{Record, Transcript, TranscriptFormat, database_sessions};
 
     const SCHEMA: &str = "CREATE TABLE session (id text PRIMARY KEY, directory text NOT NULL,
             time_created integer NOT NULL, time_updated integer NOT NULL);
@@ -259,6 +256,14 @@ mod tests {
         assert_eq!(records(opened), exported);
         let alone = Transcript::open_database(&path, Some("ses_a")).unwrap().unwrap();
         assert!(records(alone).len() > exported.len() - 1);
+    }
+
+    #[test]
+    fn a_session_in_which_nothing_was_said_is_recognised_too() {
+        let (_folder, path, _owner) = written();
+        let opened = Transcript::open_database(&path, Some("ses_b")).unwrap().unwrap();
+        assert_eq!(opened.format(), TranscriptFormat::OpenCode);
+        assert!(records(opened).is_empty());
     }
 
     #[test]

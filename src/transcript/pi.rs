@@ -22,6 +22,14 @@ use crate::{
 const METADATA: [&str; 6] =
     ["session", "model_change", "thinking_level_change", "custom", "label", "session_info"];
 
+/// What the model is told before a summary: of what was compacted, and of a branch that was left.
+const COMPACTED: &str =
+    "The conversation history before this point was compacted into the following summary:";
+const LEFT: &str = "The following is a summary of a branch that this conversation came back from:";
+
+/// The members of a tool that a provider is sent.
+const SENT: [&str; 3] = ["name", "description", "parameters"];
+
 /// Reads the entries of a session.
 #[derive(Default)]
 pub(super) struct PiReader {
@@ -35,8 +43,9 @@ pub(super) struct PiReader {
     /// The system prompt in force, with its frame, and the tools.
     system: Option<(u64, String)>,
     tools: IndexMap<String, Value>,
-    /// The model that answered last.
+    /// The model that answered last, and whether it did by an API of chat completions.
     model: Option<Value>,
+    is_chat: bool,
     /// The session that it was forked from, and when.
     forked_from: Option<String>,
     forked_at: Option<i64>,
@@ -89,7 +98,11 @@ impl PiReader {
         for name in removed.iter().filter_map(Value::as_str) {
             self.tools.shift_remove(name);
         }
-        for tool in take::list(&mut message, "toolsAdded").unwrap_or_default() {
+        for mut tool in take::list(&mut message, "toolsAdded").unwrap_or_default() {
+            // What else it has is for the client alone.
+            if let Value::Object(members) = &mut tool {
+                members.retain(|key, _| SENT.contains(&key.as_str()));
+            }
             let name = tool.str_at("name").unwrap_or_default().to_owned();
             self.tools.insert(name, tool);
         }
@@ -207,7 +220,17 @@ impl super::Decoder for PiReader {
                     if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
                     self.model = inner.get("model").cloned().or(self.model.take());
+                    let asked = asked(&inner);
+                    if inner.str_at("role") == Some("assistant") {
+                        self.is_chat = is_chat(&inner);
+                    }
+                    let is_result = inner.str_at("role") == Some("toolResult");
                     let mut draft = message(inner, line);
+                    if is_result && self.is_chat {
+                        // One text is sent as a text.
+                        draft.payload.shift_remove("form");
+                    }
+                    draft.add_answer(asked);
                     self.note_copy(&record, &mut draft, sink);
                     draft
                 }
@@ -217,7 +240,12 @@ impl super::Decoder for PiReader {
                 }
             },
             "compaction" | "branch_summary" => match take::text(&mut record, "summary") {
-                Some(summary) => {
+                Some(mut summary) => {
+                    // Versions that write their prompts down tell the model so.
+                    if self.system.is_some() {
+                        let intro = if kind == "compaction" { COMPACTED } else { LEFT };
+                        summary = format!("{intro}\n\n<summary>\n{summary}\n</summary>");
+                    }
                     let facets = vec![parts::text(FacetType::SUMMARY, summary)];
                     let compacted = (kind == "compaction").then(|| self.compacted(&record));
                     FrameDraft {
@@ -284,6 +312,37 @@ fn is_system(message: &Object) -> bool {
     message.str_at("role") == Some("system") && is_text()
 }
 
+/// How an answer was asked for, where the message says it by what a request of its API has.
+fn asked(message: &Object) -> ModelAnswer {
+    let level = message.str_at("thinkingLevel").filter(|_| is_chat(message));
+    let parameters = level.map(|level| {
+        let mut parameters = Object::new();
+        parameters.put_some("reasoning_effort", (level != "off").then_some(level));
+        Box::new(parameters)
+    });
+    ModelAnswer { parameters, ..ModelAnswer::default() }
+}
+
+/// Whether an answer came from an API of chat completions.
+fn is_chat(message: &Object) -> bool {
+    message.str_at("api") == Some("openai-completions")
+}
+
+/// An answer of chat completions: its text was sent back as one, and its reasoning in the member that
+/// it came in.
+fn answered(message: Object, line: u64) -> FrameDraft {
+    let mut draft = chat::message_with_parts(message, line, |part, text_type| {
+        let field = part.str_at("thinkingSignature").map(str::to_owned);
+        let mut facet = chat::content_part(part, text_type);
+        if facet.facet_type == FacetType::THOUGHT && field.is_some() {
+            facet.part_mut().source.field = field.map(String::into_boxed_str);
+        }
+        vec![facet]
+    });
+    draft.payload.shift_remove("form");
+    draft
+}
+
 fn message(mut message: Object, line: u64) -> FrameDraft {
     match message.str_at("role") {
         Some("toolResult") => result(message, line),
@@ -297,6 +356,7 @@ fn message(mut message: Object, line: u64) -> FrameDraft {
             draft.payload.extend(message);
             draft
         }
+        Some("assistant") if is_chat(&message) => answered(message, line),
         _ => chat::message(message, line),
     }
 }

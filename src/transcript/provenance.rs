@@ -23,7 +23,8 @@ pub enum Provenance {
         /// this one. Then nothing is joined, and `missing` is that response.
         wrong: Option<Arc<str>>,
     },
-    /// It was worked out from a transcript, which does not hold all of a request.
+    /// It was put together from what a transcript holds. Where that is all of it, the client logged it:
+    /// then the name is `logged`.
     Reconstructed {
         /// What the transcript does not hold.
         lacks: Vec<Lack>,
@@ -47,9 +48,18 @@ impl Provenance {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Sent => "sent",
-            Self::Logged => "logged",
             Self::Resolved { .. } => "resolved",
-            Self::Reconstructed { .. } => "reconstructed",
+            Self::Reconstructed { lacks } if !lacks.is_empty() => "reconstructed",
+            Self::Logged | Self::Reconstructed { .. } => "logged",
+        }
+    }
+
+    /// Whether all of it is as the client wrote it down.
+    pub const fn is_logged(&self) -> bool {
+        match self {
+            Self::Logged => true,
+            Self::Reconstructed { lacks } => lacks.is_empty(),
+            Self::Sent | Self::Resolved { .. } => false,
         }
     }
 
@@ -75,11 +85,14 @@ impl Provenance {
 }
 
 impl Lack {
-    /// What a request lacks that is worked out from a transcript, which holds the system prompt and
-    /// the tools or does not.
-    pub fn of_transcript(has_system: bool, has_tools: bool) -> Vec<Self> {
-        let all =
-            [(Self::Tools, has_tools), (Self::SystemPrompt, has_system), (Self::Parameters, false)];
+    /// What a request lacks that is worked out from a transcript, which holds the system prompt, the
+    /// tools and the parameters or does not.
+    pub fn of_transcript(has_system: bool, has_tools: bool, has_parameters: bool) -> Vec<Self> {
+        let all = [
+            (Self::Tools, has_tools),
+            (Self::SystemPrompt, has_system),
+            (Self::Parameters, has_parameters),
+        ];
         all.into_iter().filter(|(_, is_held)| !is_held).map(|(lack, _)| lack).collect()
     }
 

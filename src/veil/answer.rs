@@ -22,6 +22,9 @@ pub struct ModelAnswer {
     pub id: Option<AnswerId>,
     /// The provider's id of the request.
     pub request: Option<Box<str>>,
+    /// How it was asked: the members of the request besides the model, the tools and what it says, by
+    /// the names of its API, where the source states them.
+    pub parameters: Option<Box<Object>>,
     /// That it is a copy of an answer of another session, and counts there.
     pub copied: Option<CopyOf>,
 }
@@ -52,6 +55,7 @@ impl ModelAnswer {
             cut: self.cut.or(other.cut),
             id: self.id.or(other.id),
             request: self.request.or(other.request),
+            parameters: self.parameters.or(other.parameters),
             copied: self.copied.or(other.copied),
         }
     }
@@ -83,6 +87,7 @@ impl ModelAnswer {
             None => {}
         }
         object.put_some("request", self.request.as_deref());
+        object.put_some("parameters", self.parameters.as_deref().cloned());
         object.put_some("copied", self.copied.as_ref().map(CopyOf::to_json));
         object.into()
     }
@@ -98,6 +103,7 @@ impl ModelAnswer {
             cut: wire::text(&mut fields, "cut")?,
             id: response.map(AnswerId::Response).or(part.map(AnswerId::Part)),
             request: wire::text(&mut fields, "request")?,
+            parameters: fields.object("parameters")?.map(Box::new),
             copied: fields.nested("copied", CopyOf::from_json)?,
         })
     }

@@ -191,6 +191,7 @@ impl Watching<'_> {
         let (mut watched, mut recent) = (Vec::new(), RecentRequests::default());
         let broken = BrokenCaches::of(recording).map_err(|error| source.refuse(error))?;
         let (mut worked_out, mut unread) = (0_u64, 0_u64);
+        let mut advice = None;
         for exchange in recording.exchanges() {
             if !wanted(exchange) || session.is_some_and(|session| session != &*exchange.session) {
                 continue;
@@ -204,6 +205,8 @@ impl Watching<'_> {
                 watched.push(of);
             } else {
                 worked_out += 1;
+                let lacks = exchange.provenance.lacks();
+                advice = advice.or_else(|| recorded::advice(source.format(), lacks));
             }
         }
         if unread > 0 {
@@ -214,9 +217,10 @@ impl Watching<'_> {
         }
         if worked_out > 0 {
             let requests = crate::text::counted(worked_out, "request");
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             source.note(&format!(
                 "no forecast of {requests} that were worked out from a transcript: `afterimage \
-                 requests --broken` says what these lost"
+                 requests --broken` says what these lost{advice}"
             ));
         }
         Ok(watched)

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use afterimage::{
     request::{Lack, Provenance, Recording, Request},
     tokens::TokenCounter,
-    transcript::TranscriptFormat,
+    transcript::{Holds, TranscriptFormat},
     veil::{self, History},
 };
 
@@ -115,11 +115,11 @@ fn check(source: &Source, recording: &Recording, number: usize, session: Option<
 /// Says that a request was worked out, joined, or logged by its client, and what is missing.
 pub(crate) fn provenance_note(format: TranscriptFormat, provenance: &Provenance) -> Option<String> {
     match provenance {
-        Provenance::Logged => {
+        provenance if provenance.is_logged() => {
             let without = format.logged_without()?;
             Some(format!("as the client logged it: what was sent, without {without}"))
         }
-        Provenance::Reconstructed { lacks } => Some(reconstructed(lacks)),
+        Provenance::Reconstructed { lacks } => Some(advised(format, lacks, reconstructed(lacks))),
         Provenance::Resolved { wrong: Some(wrong), .. } => Some(format!("not joined: {wrong}")),
         Provenance::Resolved { messages, missing, .. } => {
             let messages = counted(*messages as u64, "message");
@@ -139,8 +139,44 @@ pub(crate) fn provenance_note(format: TranscriptFormat, provenance: &Provenance)
 }
 
 /// Says that a context was worked out from a transcript, and what that lacks.
-pub(crate) fn reconstructed(lacks: &[Lack]) -> String {
+fn reconstructed(lacks: &[Lack]) -> String {
     format!("reconstructed from a transcript, without {}", named(lacks))
+}
+
+/// What to do for the next session, where the one of a client lacks parts of its requests.
+pub(crate) fn advice(format: TranscriptFormat, lacks: &[Lack]) -> Option<&'static str> {
+    // Parameters alone are lacking where a client logs other requests than these.
+    let is_older = lacks.iter().any(|lack| *lack != Lack::Parameters);
+    match (format.holds(), format.logged_without()) {
+        (Holds::Transcript, Some(_)) if is_older => {
+            Some("record, or use a version that logs its requests")
+        }
+        (Holds::Transcript, _) if !lacks.is_empty() => Some("`afterimage record` keeps them"),
+        _ => None,
+    }
+}
+
+/// A sentence with what to do.
+fn advised(format: TranscriptFormat, lacks: &[Lack], says: String) -> String {
+    match advice(format, lacks) {
+        Some(advice) => format!("{says}: {advice}"),
+        None => says,
+    }
+}
+
+/// Says that a file without a hit may lack what is searched for, and what to do. `has_no_body`: no whole
+/// request stands in it.
+pub(crate) fn no_hit_note(
+    format: TranscriptFormat,
+    lacks: &[Lack],
+    has_no_body: bool,
+) -> Option<String> {
+    let lacks: Vec<Lack> = lacks.iter().copied().filter(|lack| *lack != Lack::Parameters).collect();
+    if lacks.is_empty() && has_no_body && format.logged_without().is_some() {
+        return Some("tools are in requests alone: `trace --request N` searches one".to_owned());
+    }
+    let advice = advice(format, &lacks)?;
+    Some(format!("the transcript does not hold {}: {advice}", named(&lacks)))
 }
 
 /// Says of a context that its source holds no such text: what it was worked out from, and what that
@@ -153,8 +189,10 @@ pub(crate) fn context_note(format: TranscriptFormat, lacks: &[Lack]) -> String {
     }
     // Tools are in no context, whatever the source holds.
     let without = lacks.iter().copied().filter(|lack| *lack != Lack::Tools);
-    let lacks: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
-    format!("the context is {}", reconstructed(&lacks))
+    let all: Vec<Lack> = [Lack::Tools].into_iter().chain(without).collect();
+    let says = format!("the context is {}", reconstructed(&all));
+    // A client that logs its requests writes its system prompt down.
+    if lacks.contains(&Lack::SystemPrompt) { advised(format, lacks, says) } else { says }
 }
 
 /// As [`context_note`], of the contexts of these histories.
@@ -166,7 +204,7 @@ pub(crate) fn note_of<'h>(
         let frames = history.frames();
         (0..frames.len()).any(|index| frames.source(index) == Some(veil::Source::System))
     });
-    context_note(format, &Lack::of_transcript(has_system, false))
+    context_note(format, &Lack::of_transcript(has_system, false, false))
 }
 
 fn named(lacks: &[Lack]) -> String {

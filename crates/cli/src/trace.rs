@@ -91,7 +91,10 @@ pub(crate) fn run(args: &args::Trace) -> Outcome {
     }
     // One line, however many files there are: whoever searches a folder wants no list of it.
     match hits.files {
-        1 => note("no hit"),
+        1 => {
+            note("no hit");
+            hits.lacking.iter().for_each(|text| note(text));
+        }
         files => note(&format!("no hit in {} files", grouped(files))),
     }
     Err(Stop::Negative)
@@ -129,6 +132,8 @@ struct Hits {
     files: u64,
     /// What is to be said of the first context with a hit.
     note: Option<String>,
+    /// What is to be said of a file without one.
+    lacking: Option<String>,
     /// What counted the tokens of the file's hits.
     counts: Option<Counts>,
     /// Whether the last hit of the file stands in a request alone.
@@ -153,6 +158,7 @@ impl Hits {
             in_file: 0,
             files: 0,
             note: None,
+            lacking: None,
             counts: None,
             is_in_requests: false,
         })
@@ -324,9 +330,11 @@ impl Tracing<'_> {
                 self.search_in(shown, page.places, of, fate, hits, out)?;
             }
         }
+        let format = pages.source().format();
         if hits.in_file > 0 && hits.note.is_none() {
-            let format = pages.source().format();
             hits.note = Some(recorded::context_note(format, &pages.lacks()?));
+        } else if hits.in_file == 0 && pages.source().archived().is_none() {
+            hits.lacking = recorded::no_hit_note(format, &pages.lacks()?, exchanges.is_empty());
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());

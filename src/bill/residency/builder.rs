@@ -352,7 +352,9 @@ impl<'r> Builder<'r> {
         let Some(usage) = &exchange.usage else { return Ok(()) };
         self.begin(usage);
         let runs = runs(usage);
-        let in_force = self.recording.in_force(exchange.number);
+        // Where nothing is lacking, tools have lines too.
+        let is_lacking = !exchange.has_whole_request();
+        let in_force = self.recording.in_force(exchange.number).filter(|_| is_lacking);
         let lacking = match in_force {
             Some(_) => Remainder::NotInTranscript,
             None => Remainder::NotCounted,

@@ -135,7 +135,7 @@ impl ArchivedTranscript {
             let from = self.entry.sessions.get(*session as usize).and_then(|of| of.system_from);
             from.is_some_and(|from| from <= *last)
         };
-        Ok(Lack::of_transcript(last.iter().all(has_system), false))
+        Ok(Lack::of_transcript(last.iter().all(has_system), false, false))
     }
 
     /// The exchanges that the transcript holds, in its order: what

@@ -129,7 +129,7 @@ fn requests(
     let title = if has_sessions { "THE LAST CONTEXT OF EACH SESSION" } else { "THE LAST CONTEXT" };
     let note = match &contexts.provenance {
         Provenance::Sent => "as it was sent, with its tools and parameters".to_owned(),
-        Provenance::Logged => "as the client logged it, with its tools and parameters".to_owned(),
+        of if of.is_logged() => "as the client logged it, with its tools and parameters".to_owned(),
         other => crate::recorded::provenance_note(format, other).unwrap_or_default(),
     };
     writeln!(out, "\n  {bold}{title}{bold:#}")?;

@@ -55,7 +55,10 @@ pub(super) fn show(
     let residency = Residency::priced(&recording, prices).map_err(|error| source.refuse(error))?;
     let reported = Reported::of(recording.reported(), prices);
     let labels = RecordingLabels::new(&recording);
-    let page = Page { residency: &residency, reported: &reported, labels };
+    let lacks = recording.exchanges().iter().map(|of| of.provenance.lacks());
+    let mut advices = lacks.filter_map(|lacks| recorded::advice(source.format(), lacks));
+    let advice = advices.next();
+    let page = Page { residency: &residency, reported: &reported, labels, advice };
     if is_json {
         return out.answer(&ResidencyRow {
             file: source.name(),
@@ -81,6 +84,8 @@ struct Page<'p> {
     residency: &'p Residency,
     reported: &'p Reported<'p>,
     labels: RecordingLabels<'p>,
+    /// What to do where the transcript lacks parts of its requests.
+    advice: Option<&'static str>,
 }
 
 impl Page<'_> {
@@ -227,7 +232,10 @@ impl Page<'_> {
             table.row(out, row)?;
         }
         for (remainder, _) in self.remainders() {
-            view::note(out, 2, &format!("{}: {}", says_of(remainder), why(remainder)))?;
+            let advice = self.advice.filter(|_| remainder == Remainder::NotInTranscript);
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+            let says = format!("{}: {}{advice}", says_of(remainder), why(remainder));
+            view::note(out, 2, &says)?;
         }
         let (requests, tokens) = residency.overcounted;
         if requests > 0 {
@@ -374,7 +382,7 @@ fn why(remainder: Remainder) -> &'static str {
     match remainder {
         Remainder::NotInTranscript => {
             "tools, system prompt, forms, media of unknown cost, and what the provider adds or counts \
-             more; `afterimage record` keeps the first two, as versions of clients do that log requests"
+             more"
         }
         Remainder::NotCounted => {
             "forms, media of unknown cost, and what the provider adds or counts more"
