@@ -5,7 +5,7 @@ pub(crate) mod args;
 mod argument;
 mod claude;
 mod codex;
-mod continued;
+mod continue_dev;
 mod dotenv;
 mod facts;
 mod jsonc;

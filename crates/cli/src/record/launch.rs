@@ -14,14 +14,15 @@ use afterimage::record::wire::{Interrupt, Wire};
 use super::{
     aider,
     argument::Argument,
-    claude, codex, continued,
+    claude, codex, continue_dev,
     facts::Facts,
     kimi, llm, open_files, opencode,
-    overlay::{Overlay, OverlayFolder},
+    overlay::{self, Overlay, OverlayFolder},
     pi,
     routes::{Routes, Variable},
     scene::{Scene, which},
     settings_text::SettingsText,
+    stale,
 };
 use crate::failure::{Failure, Outcome, Stop};
 
@@ -53,11 +54,15 @@ impl Launch {
             words.iter().cloned().map(Argument::Plain).collect()
         };
         let (mut overlay, mut content) = (None, None);
+        if client.is_some_and(|client| overlay::CLIENTS.iter().any(|of| of.name == client.name)) {
+            // Before the settings are read: they may come from there.
+            stale::restore_all(&std::env::temp_dir());
+        }
         let rest = match client.map_or("", |client| client.name.as_str()) {
             "codex" => codex::arguments(rest, routes)?,
             "claude" => claude::arguments(rest, routes),
             "aider" => aider::arguments(facts, rest, routes)?,
-            "cn" => continued::arguments(rest, routes),
+            "cn" => continue_dev::arguments(rest, routes),
             name => {
                 match name {
                     "pi" => overlay = Some(pi::overlay(routes)?),

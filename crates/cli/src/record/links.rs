@@ -29,12 +29,16 @@ fn link(to: &Path, from: &Path) -> io::Result<()> {
     if to.is_dir() { symlink_dir(to, from) } else { symlink_file(to, from) }
 }
 
-/// Moves what is no link into the folder that lies below. A file takes the place of the one that it
-/// was written in place of.
-pub(super) fn move_back(over: &Path, folder: &Path) -> io::Result<()> {
+/// Moves what is no link into the folder that lies below, but names that stay. A file takes the place of
+/// the one that it was written in place of.
+pub(super) fn move_back(
+    over: &Path,
+    folder: &Path,
+    stays: impl Fn(&str) -> bool,
+) -> io::Result<()> {
     for entry in fs::read_dir(over)? {
         let entry = entry?;
-        if !entry.file_type()?.is_symlink() {
+        if !entry.file_name().to_str().is_some_and(&stays) && !entry.file_type()?.is_symlink() {
             move_file(&entry.path(), &folder.join(entry.file_name()))?;
         }
     }
@@ -152,7 +156,7 @@ mod tests {
         fs::write(modules.join("own.js"), "2").unwrap();
         link(&project, &modules.join("linked")).unwrap();
         link(&modules, &modules.join("round")).unwrap();
-        move_back(&over, &folder).unwrap();
+        move_back(&over, &folder, |_| false).unwrap();
         let moved = folder.join("npm/node_modules");
         assert_eq!(fs::read_to_string(moved.join("own.js")).unwrap(), "2");
         assert_eq!(fs::read_link(moved.join("linked")).unwrap(), project);

@@ -11,7 +11,13 @@ use std::{
 
 use afterimage::json::{Object, ObjectExt, Value};
 
-use super::{claude::last_option, jsonc, routes::Routes, scene::here, settings_text::SettingsText};
+use super::{
+    claude::last_option,
+    jsonc,
+    routes::Routes,
+    scene::here,
+    settings_text::{SettingsText, mark},
+};
 use crate::output::note;
 
 /// The variable.
@@ -61,14 +67,11 @@ pub(super) fn content(arguments: &[OsString], routes: &mut Routes) -> Option<Set
             }
         }
     }
-    let mut bases = Vec::new();
     for (name, provider) in providers.iter_mut() {
         keep_bases(provider, &mut |url| {
-            let led = resolved(url, routes).and_then(|resolved| {
-                let origin = format!("the base URL of {name} of OpenCode");
-                routes.lead_configured(&origin, name, &resolved)
-            });
-            bases.extend(led.map(|route| (url.to_owned(), route)));
+            let origin = format!("the base URL of {name} of OpenCode");
+            let resolved = resolved(url, routes)?;
+            Some(mark(&routes.lead_configured(&origin, name, &resolved)?, url))
         });
     }
     let mut all = match content.shift_remove(PROVIDER) {
@@ -77,8 +80,7 @@ pub(super) fn content(arguments: &[OsString], routes: &mut Routes) -> Option<Set
     };
     lay(&mut all, Some(&Value::from(providers)));
     content.put(PROVIDER, all);
-    let route = |url: &str| bases.iter().find(|(known, _)| known == url).map(|(_, of)| of.clone());
-    let settings = SettingsText::of(Value::from(content).to_string(), KEYS, route);
+    let settings = SettingsText::marked(&content.into(), KEYS);
     settings.is_led().then_some(settings)
 }
 
@@ -94,31 +96,36 @@ fn lay(below: &mut Object, over: Option<&Value>) {
     }
 }
 
-/// Leaves the base URLs alone, and names each.
-fn keep_bases(value: &mut Value, name: &mut impl FnMut(&str)) {
+/// Leaves the base URLs alone, with marks in their place.
+fn keep_bases(value: &mut Value, lead: &mut impl FnMut(&str) -> Option<Value>) {
     let Value::Object(object) = value else { return };
     object.retain(|key, value| match value {
         Value::String(url) if KEYS.contains(&key.as_str()) => {
-            name(url);
+            if let Some(led) = lead(url) {
+                *value = led;
+            }
             true
         }
         Value::Object(_) => {
-            keep_bases(value, name);
+            keep_bases(value, lead);
             value.as_object().is_some_and(|object| !object.is_empty())
         }
         _ => false,
     });
 }
 
-/// A base URL with what variables hold. `None` where `--env` leads one of them already.
+/// A base URL with what variables hold, as OpenCode reads it: what they hold is not read again. `None`
+/// where `--env` leads one of them already.
 fn resolved(url: &str, routes: &Routes) -> Option<String> {
-    let mut text = url.to_owned();
-    while let Some((before, rest)) = text.split_once("{env:") {
-        let (name, behind) = rest.split_once('}')?;
+    let mut parts = url.split("{env:");
+    let mut text = parts.next()?.to_owned();
+    for part in parts {
+        let (name, behind) = part.split_once('}')?;
         if routes.is_asked(name) {
             return None;
         }
-        text = format!("{before}{}{behind}", std::env::var(name).unwrap_or_default());
+        text += &std::env::var(name).unwrap_or_default();
+        text += behind;
     }
     Some(text)
 }

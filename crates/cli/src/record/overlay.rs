@@ -36,6 +36,12 @@ pub(super) struct Client {
     pub(super) named_in: &'static [&'static str],
 }
 
+/// How the names of our own files begin in the temporary folder.
+pub(super) const OWN: &str = ".afterimage-";
+/// The settings that the client was given, and a text that is about to take the place of a file.
+const SETTINGS: &str = ".afterimage-settings";
+const NEW: &str = ".afterimage-new";
+
 /// Whose folders may have been left behind.
 pub(super) const CLIENTS: [&Client; 3] =
     [&super::pi::CLIENT, &super::kimi::CLIENT, &super::llm::CLIENT];
@@ -65,7 +71,6 @@ pub(super) struct Overlay {
 impl Overlay {
     /// Makes the temporary folder, with the base URLs of the routes.
     pub(super) fn create(self, base: impl Fn(&str) -> Option<String>) -> Outcome<OverlayFolder> {
-        stale::restore_all(&std::env::temp_dir());
         let Self { client, folder, settings } = self;
         let failed = |error: io::Error| {
             let name = client.name;
@@ -77,14 +82,19 @@ impl Overlay {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let over = builder.tempdir().map_err(failed)?;
+        let over = OverlayFolder { client, over, folder: folder.clone() };
+        over.note_user(std::process::id());
+        let path = over.over.path();
         for made in client.made {
             fs::create_dir_all(folder.join(made)).map_err(failed)?;
         }
-        links::link_all(&folder, over.path(), client.file).map_err(failed)?;
+        links::link_all(&folder, path, client.file).map_err(failed)?;
         let settings = settings.resolve(base);
-        write_atomic(&DiskFiles, over.path().join(client.file), settings.text.as_bytes())?;
-        let over = OverlayFolder { client, over, folder, settings };
-        over.note_user(std::process::id());
+        // First how it is given back.
+        settings.save(&path.join(SETTINGS)).map_err(failed)?;
+        let like = client.is_kept.then(|| folder.join(client.file));
+        put(settings.text.as_bytes(), like.as_deref(), &path.join(client.file), path)
+            .map_err(failed)?;
         Ok(over)
     }
 }
@@ -95,7 +105,6 @@ pub(super) struct OverlayFolder {
     client: &'static Client,
     over: tempfile::TempDir,
     folder: PathBuf,
-    settings: Resolved,
 }
 
 impl OverlayFolder {
@@ -114,9 +123,7 @@ impl OverlayFolder {
     /// Moves what the client has written into its own folder, and removes this one. What cannot be
     /// moved stays, and it is said where.
     pub(super) fn restore(self) {
-        let moved = self
-            .keep_settings()
-            .and_then(|()| move_back(self.client, self.over.path(), &self.folder));
+        let moved = move_back(self.client, self.over.path(), &self.folder);
         if let Err(error) = moved {
             let (name, folder) = (self.client.name, self.folder.display());
             let kept = self.over.keep();
@@ -126,33 +133,70 @@ impl OverlayFolder {
             ));
         }
     }
-
-    /// Puts settings that the client has changed into its own folder, with the user's base URLs.
-    fn keep_settings(&self) -> io::Result<()> {
-        let path = self.over.path().join(self.client.file);
-        let written = fs::read_to_string(&path).unwrap_or_default();
-        if !self.client.is_kept || written.is_empty() || written == self.settings.text {
-            return Ok(());
-        }
-        fs::write(&path, self.settings.give_back(&written))?;
-        links::move_file(&path, &self.folder.join(self.client.file))
-    }
 }
 
-/// Moves what a client has written into its own folder.
+/// Moves what a client has written into its own folder. What was moved half is moved by the next run.
 pub(super) fn move_back(client: &Client, over: &Path, folder: &Path) -> io::Result<()> {
-    // The file may hold keys, and its base URLs are of no use any more.
-    for name in [client.file, stale::NOTE] {
-        match fs::remove_file(over.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    links::move_back(over, folder)?;
+    keep_settings(client, over, folder)?;
+    links::move_back(over, folder, |name| name == client.file || name.starts_with(OWN))?;
     for pattern in client.named_in {
         rename_in(folder, pattern, over, folder)?;
     }
     Ok(())
+}
+
+/// Puts settings that the client has changed into its own folder, with the user's base URLs; beside
+/// the user's, where these changed too, or where a base URL is not one of the user's.
+fn keep_settings(client: &Client, over: &Path, folder: &Path) -> io::Result<()> {
+    let (name, path, own) = (client.name, over.join(client.file), folder.join(client.file));
+    let given = Resolved::read(&over.join(SETTINGS));
+    let written = fs::read(&path).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(Vec::new()),
+        _ => Err(error),
+    })?;
+    if given.as_ref().is_some_and(|given| given.text.as_bytes() == written) {
+        return Ok(());
+    }
+    let shown = own.display();
+    if written.is_empty() {
+        note(&format!("{name} has left nothing in its {}: {shown} stays as it is", client.file));
+        return Ok(());
+    }
+    let back = |text: &[u8]| given.as_ref()?.give_back(std::str::from_utf8(text).ok()?);
+    let before = given.as_ref().and_then(|given| given.give_back(&given.text));
+    let (now, after) = (fs::read_to_string(&own).ok(), back(&written));
+    if after.is_some() && now == after {
+        return Ok(());
+    }
+    let text = after.as_ref().map_or(&*written, String::as_bytes);
+    if client.is_kept && after.is_some() && before.is_some() && now == before {
+        return put(text, Some(&path), &own, over);
+    }
+    let why = match (client.is_kept, &after) {
+        (false, _) => "the recorder has put more into it than base URLs",
+        (_, None) => "it holds a base URL of the recorder that is none of the user's",
+        _ => "something else has changed it meanwhile",
+    };
+    let file = |number: u32| folder.join(format!("{}.recorded-{number}", client.file));
+    let beside = (1..).map(file).find(|path| fs::symlink_metadata(path).is_err());
+    let beside = beside.unwrap_or_default();
+    put(text, Some(&path), &beside, over)?;
+    note(&format!(
+        "{name} has changed its {}, and {shown} stays as it is, since {why}: what {name} wrote is in {}",
+        client.file,
+        beside.display()
+    ));
+    fs::remove_file(path)
+}
+
+/// Puts a text in the place of a file, with the mode of another one, or for its owner alone.
+fn put(text: &[u8], like: Option<&Path>, to: &Path, over: &Path) -> io::Result<()> {
+    let new = over.join(NEW);
+    write_atomic(&DiskFiles, &new, text).map_err(io::Error::other)?;
+    if let Some(like) = like {
+        fs::set_permissions(&new, fs::metadata(like)?.permissions())?;
+    }
+    links::move_file(&new, to)
 }
 
 /// Writes the path of the client's own folder where files of this pattern have that of the one over
@@ -171,8 +215,7 @@ fn rename_in(at: &Path, pattern: &str, over: &Path, folder: &Path) -> io::Result
         let (Some(from), Some(to)) = (over.to_str(), folder.to_str()) else { continue };
         let Ok(text) = fs::read_to_string(&path) else { continue };
         if text.contains(from) {
-            let failed = |error| io::Error::other(format!("{error}"));
-            write_atomic(&DiskFiles, &path, text.replace(from, to).as_bytes()).map_err(failed)?;
+            put(text.replace(from, to).as_bytes(), Some(&path), &path, over)?;
         }
     }
     Ok(())

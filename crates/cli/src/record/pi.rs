@@ -11,7 +11,7 @@ use super::{
     jsonc,
     overlay::{Client, Overlay},
     routes::{ANTHROPIC, OPENAI, Routes},
-    settings_text::SettingsText,
+    settings_text::{SettingsText, mark},
 };
 use crate::failure::{Failure, Outcome};
 
@@ -44,13 +44,8 @@ pub(super) fn overlay(routes: &mut Routes) -> Outcome<Overlay> {
         Some(Value::Object(providers)) => providers,
         _ => Object::new(),
     };
-    let mut bases = Vec::new();
-    for (name, provider) in &providers {
-        for url in urls(provider) {
-            let origin = format!("a base URL of {name} in models.json of pi");
-            let route = routes.lead_configured(&origin, name, url);
-            bases.extend(route.map(|route| (url.to_owned(), route)));
-        }
+    for (name, provider) in providers.iter_mut() {
+        lead(name, provider, routes);
     }
     for name in [OPENAI, ANTHROPIC] {
         // What pi brings along has no place in the file until somebody changes it.
@@ -59,19 +54,25 @@ pub(super) fn overlay(routes: &mut Routes) -> Outcome<Overlay> {
             _ => Object::new(),
         };
         if !provider.contains_key(BASE) {
-            provider.put(BASE, name);
-            bases.push((name.to_owned(), routes.own(name)?));
+            provider.put(BASE, mark(&routes.own(name)?, name));
         }
         providers.put(name, provider);
     }
     models.put("providers", providers);
-    let route = |url: &str| bases.iter().find(|(known, _)| known == url).map(|(_, of)| of.clone());
-    let settings = SettingsText::of(Value::from(models).to_string(), &[BASE], route);
+    let settings = SettingsText::marked(&models.into(), &[BASE]);
     Ok(Overlay { client: &CLIENT, folder, settings })
 }
 
-/// The base URLs of a provider, and of its models.
-fn urls(provider: &Value) -> impl Iterator<Item = &str> {
-    let models = provider.get("models").and_then(Value::as_array).unwrap_or_default();
-    std::iter::once(provider).chain(models).filter_map(|of| of.get(BASE)?.as_str())
+/// Puts marks in the place of the base URLs of a provider, and of its models.
+fn lead(provider: &str, of: &mut Value, routes: &mut Routes) {
+    let Value::Object(of) = of else { return };
+    let origin = format!("a base URL of {provider} in models.json of pi");
+    let url = of.get(BASE).and_then(Value::as_str);
+    let led = url.and_then(|url| Some(mark(&routes.lead_configured(&origin, provider, url)?, url)));
+    if let Some(led) = led {
+        of.put(BASE, led);
+    }
+    if let Some(Value::Array(models)) = of.get_mut("models") {
+        models.iter_mut().for_each(|model| lead(provider, model, routes));
+    }
 }

@@ -34,6 +34,8 @@ pub(super) struct Routes {
     asked: Vec<String>,
     /// The providers whose base URLs are named by something else than variables.
     settled: Vec<String>,
+    /// Base URLs in settings of clients, each with its upstream and with a route of its own.
+    configured: Vec<(String, Upstream, String)>,
 }
 
 /// A variable of the command.
@@ -52,8 +54,8 @@ impl Routes {
     /// The routes that the command line names.
     pub(super) fn of(facts: &'static Facts, args: &Record) -> Outcome<Self> {
         let given = named_upstreams(facts, args)?;
-        let (all, variables, asked, settled) = (vec![], vec![], vec![], vec![]);
-        let mut routes = Self { facts, all, variables, given, asked, settled };
+        let (all, variables, asked, settled, configured) = (vec![], vec![], vec![], vec![], vec![]);
+        let mut routes = Self { facts, all, variables, given, asked, settled, configured };
         for text in &args.env {
             let Some((variable, url)) = text.split_once('=').filter(|(name, _)| !name.is_empty())
             else {
@@ -273,7 +275,11 @@ impl Routes {
     }
 
     fn route(&mut self, name: &str, upstream: Upstream) -> String {
-        let is_it = |(route, of): &&(Route, Upstream)| *of == upstream && !route.is_guarded();
+        let is_of_settings =
+            |route: &Route| self.configured.iter().any(|(_, _, name)| name == route.name());
+        let is_it = |(route, of): &&(Route, Upstream)| {
+            *of == upstream && !route.is_guarded() && !is_of_settings(route)
+        };
         if let Some((route, _)) = self.all.iter().find(is_it) {
             return route.name().to_owned();
         }
@@ -309,27 +315,27 @@ impl Routes {
         Some(self.route(name, upstream))
     }
 
-    /// As [`Routes::lead`], of a client that may look for the provider's host in the base URL of its
-    /// settings: the route is named by that host.
+    /// As [`Routes::lead`], of a client that may write its settings back, and may look for the
+    /// provider's host in a base URL there: each has a route that leads nothing else, named by the host.
     pub(super) fn lead_configured(
         &mut self,
         origin: &str,
         provider: &str,
         url: &str,
     ) -> Option<String> {
-        if let Some(upstream) = self.given(provider).cloned() {
-            return Some(self.route(provider, upstream));
+        let given = self.given(provider).cloned();
+        let name = given.as_ref().map(|_| provider.to_owned());
+        let upstream = given.or_else(|| possible(origin, url))?;
+        let url = url.strip_suffix('/').unwrap_or(url);
+        let is_it = |(known, of, _): &&(String, Upstream, String)| known == url && *of == upstream;
+        if let Some((_, _, route)) = self.configured.iter().find(is_it) {
+            return Some(route.clone());
         }
-        let upstream = possible(origin, url)?;
         let is_kept = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        let host: String = upstream.host().chars().filter(is_kept).collect();
-        let is_it = |(route, other): &&(Route, Upstream)| {
-            *other == upstream && route.name().starts_with(&*host)
-        };
-        if let Some((route, _)) = self.all.iter().find(is_it) {
-            return Some(route.name().to_owned());
-        }
-        Some(self.push(&host, upstream, None))
+        let name = name.unwrap_or_else(|| upstream.host().chars().filter(is_kept).collect());
+        let route = self.push(&name, upstream.clone(), None);
+        self.configured.push((url.to_owned(), upstream, route.clone()));
+        Some(route)
     }
 
     /// Says where each route leads.

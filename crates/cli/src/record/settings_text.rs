@@ -1,83 +1,143 @@
 //! Settings of a client, in which routes stand for base URLs.
 //!
-//! JSON, TOML and YAML write a key and a text behind it alike. So a copy of the user's settings differs
-//! in its base URLs alone, and what the client changes in the copy can be given back to the user.
+//! A copy of the user's settings differs in its base URLs alone. Each URL has a route of its own, so
+//! what the client changes in the copy can be given back to the user.
 
-use std::ops::Range;
+use std::{io, ops::Range, path::Path};
 
-/// A text of settings, the keys that name base URLs, and the routes to these.
+use afterimage::{
+    json::{self, Value},
+    log::{DiskFiles, write_atomic},
+};
+use serde::{Deserialize, Serialize};
+
+/// How a text begins that stands for a base URL, before its route and the URL.
+const MARK: &str = "afterimage-route:";
+
+/// The text that stands for a base URL in JSON, for [`SettingsText::marked`].
+pub(super) fn mark(route: &str, url: &str) -> Value {
+    format!("{MARK}{route} {}", url.replace(['"', '\\'], "")).into()
+}
+
+/// A text of settings, and the routes to its base URLs.
 #[derive(Debug)]
 pub(super) struct SettingsText {
     text: String,
-    keys: &'static [&'static str],
-    /// Each base URL as it stands in the text, and the name of its route.
-    bases: Vec<(String, String)>,
+    places: Vec<Led>,
+}
+
+/// A base URL in settings that a route stands for.
+#[derive(Debug)]
+pub(super) struct Led {
+    pub(super) place: Range<usize>,
+    pub(super) url: String,
+    pub(super) route: String,
 }
 
 impl SettingsText {
-    /// Asks for the route of each base URL that stands behind one of the keys.
+    /// A text with these base URLs, in the order of their places.
+    pub(super) fn new(text: String, places: Vec<Led>) -> Self {
+        Self { text, places }
+    }
+
+    /// JSON, TOML or YAML: asks for the route of each base URL that stands behind one of the keys.
     pub(super) fn of(
         text: String,
-        keys: &'static [&'static str],
+        keys: &[&str],
         mut route: impl FnMut(&str) -> Option<String>,
     ) -> Self {
-        let mut bases: Vec<(String, String)> = Vec::new();
-        let mut seen = Vec::new();
-        for range in values(&text, keys) {
-            let value = text.get(range).unwrap_or_default();
-            if !value.is_empty() && !seen.contains(&value) {
-                seen.push(value);
-                bases.extend(route(value).map(|route| (value.to_owned(), route)));
+        let mut known: Vec<(String, Option<String>)> = Vec::new();
+        let mut places = Vec::new();
+        for place in values(&text, keys) {
+            let url = text.get(place.clone()).unwrap_or_default();
+            if url.is_empty() {
+                continue;
+            }
+            let found = known.iter().position(|(known, _)| known == url);
+            let at = found.unwrap_or(known.len());
+            if found.is_none() {
+                known.push((url.to_owned(), route(url)));
+            }
+            if let Some((url, Some(route))) = known.get(at).cloned() {
+                places.push(Led { place, url, route });
             }
         }
-        Self { text, keys, bases }
+        Self { text, places }
+    }
+
+    /// JSON with marks behind these keys.
+    pub(super) fn marked(settings: &Value, keys: &[&str]) -> Self {
+        let route = |value: &str| Some(value.strip_prefix(MARK)?.split_once(' ')?.0.to_owned());
+        let mut settings = Self::of(settings.to_string(), keys, route);
+        for led in &mut settings.places {
+            led.url = led.url.split_once(' ').map(|(_, url)| url.to_owned()).unwrap_or_default();
+        }
+        settings
     }
 
     /// Whether there is a base URL that a route stands for.
     pub(super) fn is_led(&self) -> bool {
-        !self.bases.is_empty()
+        !self.places.is_empty()
     }
 
     /// The text with the base URLs of the recorder, and what gives it back.
     pub(super) fn resolve(self, base: impl Fn(&str) -> Option<String>) -> Resolved {
-        let Self { text, keys, bases } = self;
-        let bases = bases.into_iter().filter_map(|(url, route)| {
-            let end = if url.ends_with('/') { "/" } else { "" };
-            Some((url, base(&route)? + end))
-        });
-        let bases: Vec<(String, String)> = bases.collect();
-        let text = replace(&text, keys, &bases);
-        let back = bases.into_iter().map(|(url, base)| (base, url)).collect();
-        Resolved { text, keys, back }
+        let (mut text, mut back, mut from) = (String::new(), Vec::new(), 0);
+        for Led { place, url, route } in self.places {
+            let Some(base) = base(&route) else { continue };
+            text += self.text.get(from..place.start).unwrap_or_default();
+            text += &base;
+            from = place.end;
+            let bare = url.strip_suffix('/');
+            text += bare.map_or("", |_| "/");
+            back.push((base, bare.unwrap_or(&url).to_owned()));
+        }
+        text += self.text.get(from..).unwrap_or_default();
+        Resolved { text, back }
     }
 }
 
 /// Settings as a client gets them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Resolved {
     pub(super) text: String,
-    keys: &'static [&'static str],
+    /// The base URLs of the recorder, each with the user's. Neither has a slash at its end.
     back: Vec<(String, String)>,
 }
 
 impl Resolved {
-    /// What the client has written in their place, with the user's base URLs.
-    pub(super) fn give_back(&self, written: &str) -> String {
-        replace(written, self.keys, &self.back)
+    /// Writes it down for [`Resolved::read`].
+    pub(super) fn save(&self, path: &Path) -> io::Result<()> {
+        let text = json::to_value(self).map_err(io::Error::other)?.to_string();
+        write_atomic(&DiskFiles, path, text.as_bytes()).map_err(io::Error::other)
     }
-}
 
-fn replace(text: &str, keys: &[&str], by: &[(String, String)]) -> String {
-    let mut replaced = String::with_capacity(text.len());
-    let mut from = 0;
-    for range in values(text, keys) {
-        let value = text.get(range.clone()).unwrap_or_default();
-        let Some((_, other)) = by.iter().find(|(known, _)| known == value) else { continue };
-        replaced += text.get(from..range.start).unwrap_or_default();
-        replaced += other;
-        from = range.end;
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        json::from_value(json::read(&std::fs::read(path).ok()?).ok()?).ok()
     }
-    replaced + text.get(from..).unwrap_or_default()
+
+    /// What the client has written in their place, with the user's base URLs. `None` where something
+    /// of the recorder would be left in it.
+    pub(super) fn give_back(&self, written: &str) -> Option<String> {
+        let (base, _) = self.back.first()?;
+        let end = base.match_indices('/').nth(3).map_or(base.len(), |(at, _)| at + 1);
+        let root = base.get(..end)?;
+        let mut parts = written.split(root);
+        let mut text = parts.next()?.to_owned();
+        for part in parts {
+            let (url, rest) = self.back.iter().find_map(|(base, url)| {
+                let rest = part.strip_prefix(base.strip_prefix(root)?)?;
+                let is_longer =
+                    rest.starts_with(|c: char| c.is_alphanumeric() || "-._~%".contains(c));
+                (!is_longer).then_some((url, rest))
+            })?;
+            text += url;
+            text += rest;
+        }
+        // Its address, and its token.
+        let mut own = root.split('/').skip(2).filter(|part| !part.is_empty());
+        (!own.any(|part| text.contains(part))).then_some(text)
+    }
 }
 
 /// Where the texts behind these keys stand, in their order. A line that begins as a comment has none.
@@ -125,6 +185,49 @@ mod tests {
 
     use super::*;
 
+    const BASE: &str = "http://127.0.0.1:9/token/a/v1";
+
+    /// Settings with these base URLs, whose recorder has them behind names.
+    fn led(urls: &[&str]) -> Resolved {
+        let text: String = urls.iter().map(|url| format!("base: '{url}'\n")).collect();
+        let settings = SettingsText::of(text, &["base"], |url| Some(url.to_owned()));
+        let name = |url: &str| {
+            let at = urls.iter().position(|known| *known == url)?;
+            Some(format!("http://127.0.0.1:9/token/{}", ["a", "a.b", "a-2", "b/v1"].get(at)?))
+        };
+        settings.resolve(name)
+    }
+
+    #[test]
+    fn each_base_url_comes_back_wherever_the_client_writes_it() {
+        let urls = ["https://a.example", "https://a.example/", "https://A.example", "https://a/v1"];
+        let resolved = led(&urls);
+        let whole = resolved.give_back(&resolved.text).unwrap();
+        assert_eq!(whole, urls.map(|url| format!("base: '{url}'\n")).concat());
+        let root = "http://127.0.0.1:9/token/";
+        for (written, back) in [
+            // In another order, with other quotes, with more behind it, twice.
+            ("x=\"Ra-2\" y=Ra", Some("x=\"https://A.example\" y=https://a.example")),
+            (
+                "Ra/v1/models?a Ra/v1\n",
+                Some("https://a.example/v1/models?a https://a.example/v1\n"),
+            ),
+            ("Ra.b/x", Some("https://a.example/x")),
+            ("Ra\u{e4}", None),
+            ("nothing of it", Some("nothing of it")),
+            ("", Some("")),
+            // None of these is one of the user's.
+            ("Ra.c", None),
+            ("Raa", None),
+            ("R", None),
+            ("http://127.0.0.1:9/else", None),
+            ("http://localhost:9/token/a", None),
+        ] {
+            let back = back.map(str::to_owned);
+            assert_eq!(resolved.give_back(&written.replace('R', root)), back, "{written}");
+        }
+    }
+
     #[test]
     fn base_urls_alone_change_and_come_back() {
         let keys = &["baseUrl", "base_url", "apiBase"];
@@ -145,10 +248,12 @@ mod tests {
             let settings = SettingsText::of(text.to_owned(), keys, |value| {
                 value.starts_with("https").then(|| "route".to_owned())
             });
-            let resolved = settings.resolve(|_| Some("R".to_owned()));
-            assert_eq!(resolved.text, led);
+            let is_led = settings.is_led();
+            let resolved = settings.resolve(|_| Some(BASE.to_owned()));
+            assert_eq!(resolved.text, led.replace('R', BASE));
             let written = resolved.text.replace("x = 1", "x = 2");
-            assert_eq!(resolved.give_back(&written), text.replace("x = 1", "x = 2"));
+            let back = text.replace("x = 1", "x = 2");
+            assert_eq!(resolved.give_back(&written), is_led.then_some(back));
         }
     }
 }

@@ -39,7 +39,10 @@ pub(super) fn restore_all(temporary: &Path) {
         let is_of = |of: &&&overlay::Client| name.starts_with(&of.prefix());
         let Some(client) = overlay::CLIENTS.iter().find(is_of) else { continue };
         let over = entry.path();
-        let Some(folder) = left_behind(&over) else { continue };
+        let Some((folder, running)) = left_behind(&over) else { continue };
+        if !running.is_empty() || !claim(&over, &folder) {
+            continue;
+        }
         let moved =
             overlay::move_back(client, &over, &folder).and_then(|()| fs::remove_dir_all(&over));
         match moved {
@@ -58,8 +61,16 @@ pub(super) fn restore_all(temporary: &Path) {
     }
 }
 
-/// The folder that this one lay over, where it is ours and nobody uses it.
-fn left_behind(over: &Path) -> Option<PathBuf> {
+/// Takes a folder that nobody uses. Of several runs that see it the one whose line is first has it.
+fn claim(over: &Path, folder: &Path) -> bool {
+    let process = std::process::id();
+    note(over, folder, process).is_ok()
+        && left_behind(over)
+            .is_some_and(|(_, running)| running.first() == Some(&process.to_string()))
+}
+
+/// The folder that this one lay over, where it is ours, and the processes that use it.
+fn left_behind(over: &Path) -> Option<(PathBuf, Vec<String>)> {
     let about = fs::symlink_metadata(over).ok()?;
     let path = over.join(NOTE);
     let of_note = fs::symlink_metadata(&path).ok()?;
@@ -74,7 +85,8 @@ fn left_behind(over: &Path) -> Option<PathBuf> {
     processes.peek()?;
     // Of a number that cannot be read nobody knows.
     let is_over = |process: &str| process.parse().is_ok_and(|number| !runs(number));
-    (processes.all(is_over) && folder.is_dir()).then_some(folder)
+    let running = processes.filter(|process| !is_over(process)).map(str::to_owned).collect();
+    folder.is_dir().then_some((folder, running))
 }
 
 /// Whether a file is of the user of this process, and nobody else can write it.
@@ -104,4 +116,33 @@ fn is_ours(_about: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn runs(_process: i32) -> bool {
     true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails")]
+
+    use super::*;
+
+    #[test]
+    fn of_several_runs_one_restores_a_folder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let over = scratch.path().join("over");
+        // One of another run that began before, and one that is over.
+        let (other, gone, mine) =
+            (std::os::unix::process::parent_id(), i32::MAX.unsigned_abs(), std::process::id());
+        for (before, is_mine) in
+            [(&[gone][..], true), (&[gone, other], false), (&[gone, mine, other], true)]
+        {
+            fs::create_dir(&over).unwrap();
+            fs::set_permissions(&over, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+                .unwrap();
+            for process in before {
+                note(&over, scratch.path(), *process).unwrap();
+            }
+            assert_eq!(claim(&over, scratch.path()), is_mine, "{before:?}");
+            fs::remove_dir_all(&over).unwrap();
+        }
+        assert!(!claim(&over, scratch.path()), "it was restored meanwhile");
+    }
 }

@@ -2,7 +2,14 @@
 #![cfg(all(unix, feature = "record"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -193,4 +200,318 @@ fn the_clients_are_listed_with_what_leads_each() {
     // What is not led says what leads it, or that nothing does.
     assert!(clients.iter().all(|client| client["led"] == true || client["hint"].is_string()));
     assert_eq!(run(&["record", "--list", "-o", "run"]).code, Some(2));
+}
+
+/// Kimi Code with these settings, which does this in its folder after it has shown them.
+fn kimi(user: &User, settings: &str, script: &str) {
+    let script = format!(
+        "#!/bin/sh\nOWN=\"$HOME/.kimi-code/config.toml\"; cd \"$KIMI_CODE_HOME\" && cat config.toml\n{script}\n"
+    );
+    user.program("kimi", &script);
+    user.put("home/.kimi-code/config.toml", settings);
+}
+
+/// A provider of Kimi Code.
+fn provider(name: &str, kind: &str, url: &str) -> String {
+    format!("[providers.{name}]\ntype = \"{kind}\"\nbase_url = \"{url}\"\n")
+}
+
+/// The files beside the settings of Kimi Code that a run has put there, in their order.
+fn beside(user: &User) -> Vec<String> {
+    let folder = user.path("home/.kimi-code");
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let is_beside = |path: &PathBuf| path.to_str().unwrap().contains("config.toml.");
+    let mut files: Vec<PathBuf> = files.filter(is_beside).collect();
+    files.sort();
+    files
+        .iter()
+        .map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned())
+        .collect()
+}
+
+fn own(user: &User) -> Option<String> {
+    fs::read_to_string(user.path("home/.kimi-code/config.toml")).ok()
+}
+
+#[test]
+fn each_base_url_comes_back_to_its_own_provider() {
+    const ASKED: [&str; 2] = ["--upstream", "openai=https://o.example/v2"];
+    for (options, urls) in [
+        (&ASKED[..], &["https://a.example/v1", "https://b.example/v1"][..]),
+        (&[], &["https://a.example/v1", "https://A.example/v1", "https://a.example:443/v1"]),
+        (&[], &["https://a.example/v1", "https://a.example/v1/", "https://a.example/v1"]),
+        (&ASKED, &["https://a.example", "https://a.example/v1", "https://a.example/v1/x/"]),
+        (&[], &["https://a.example-2.com", "https://a.example", "https://a.example-2.com"]),
+    ] {
+        let user = User::new();
+        let named = urls.iter().enumerate();
+        let settings: String =
+            named.map(|(at, url)| provider(&format!("p{at}"), "openai", url)).collect();
+        // It writes all anew: in another order, with other quotes, and more.
+        let rewrite =
+            "tac config.toml | tr '\"' \"'\" > new; echo 'x = 1' >> new; mv new config.toml";
+        kimi(&user, &settings, rewrite);
+        let run = user.record(options, &[], &["kimi"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(!run.out.contains("https"), "{}", run.out);
+        let lines: Vec<&str> = settings.lines().rev().chain(["x = 1"]).collect();
+        assert_eq!(own(&user).unwrap(), lines.join("\n").replace('"', "'") + "\n");
+        assert!(beside(&user).is_empty(), "{}", run.err);
+    }
+}
+
+#[test]
+fn a_base_url_leads_by_its_place_and_not_by_its_text() {
+    let user = User::new();
+    let url = "https://x.example/v1";
+    let settings = format!(
+        "{}{}[services.search]\nbase_url = \"{url}\"\n[providers.c]\ntype = \"kimi\"\noauth = {{}}\nbase_url = \"{url}\"\n",
+        provider("a", "openai", url),
+        provider("b", "kimi", url)
+    );
+    kimi(&user, &settings, "");
+    let asked = ["--upstream", "openai=https://o.example/v2"];
+    let (out, _) = printed(&user, &asked, &[], &["kimi"]);
+    let expected = settings.replacen(url, "openai/v2", 1).replacen(url, "x.example/v1", 1);
+    assert_eq!(out, expected);
+    // A gateway of several providers, of which one is to be led elsewhere.
+    let asked = ["--upstream", "anthropic=https://o.example/v2"];
+    let providers = format!(
+        r#"{{"openai":{{"baseUrl":"{url}"}},"anthropic":{{"baseUrl":"{url}"}},"z":{{"baseUrl":"{url}"}}}}"#
+    );
+    user.program("pi", "#!/bin/sh\ncat \"$PI_CODING_AGENT_DIR/models.json\"\n");
+    user.put("home/.pi/agent/models.json", &format!(r#"{{"providers":{providers}}}"#));
+    let (out, _) = printed(&user, &asked, &[], &["pi"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let base = |name: &str| found["providers"][name]["baseUrl"].as_str().unwrap().to_owned();
+    assert_eq!(
+        ["openai", "anthropic", "z"].map(base),
+        ["x.example/v1", "anthropic/v2", "x.example/v1"]
+    );
+    user.program("opencode", "#!/bin/sh\nprintf '%s\\n' \"$OPENCODE_CONFIG_CONTENT\"\n");
+    let content = format!(
+        r#"{{"mcp":{{"api":"{url}"}},"provider":{}}}"#,
+        providers.replace("baseUrl", "baseURL")
+    );
+    let env = [("OPENCODE_CONFIG_CONTENT", content.as_str())];
+    let (out, _) = printed(&user, &asked, &env, &["opencode", "run", "hi"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let base = |name: &str| found["provider"][name]["baseURL"].as_str().unwrap().to_owned();
+    assert_eq!(
+        ["openai", "anthropic", "z"].map(base),
+        ["x.example/v1", "anthropic/v2", "x.example/v1"]
+    );
+    assert_eq!(found["mcp"]["api"], url);
+}
+
+#[test]
+fn a_variable_that_names_itself_is_read_once() {
+    let user = User::new();
+    user.program("opencode", "#!/bin/sh\nprintf '%s\\n' \"$OPENCODE_CONFIG_CONTENT\"\n");
+    let provider = r#"{"provider":{"a":{"options":{"baseURL":"https://{env:A}/{env:B}/v1"}}}}"#;
+    user.put("work/sub/opencode.json", provider);
+    let env = [("A", "a.example"), ("B", "{env:B}")];
+    let mut run = user.recorder(&[], &env, &["opencode", "run"]);
+    let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_a_client_wrote_is_kept_beside_settings_that_cannot_take_it() {
+    let before = provider("a", "openai", "https://a.example/v1");
+    let more = format!("{before}x = 1\n");
+    for (script, after, kept, why) in [
+        // An address that nobody gave it, which another program may have tomorrow.
+        (
+            "sed -i s,/a.example/,/b.example/, config.toml",
+            Some(&*before),
+            Some("/b.example/v1"),
+            "is none of the user's",
+        ),
+        (
+            "sed -i 's,/[0-9a-f]*/a.example/v1,,' config.toml",
+            Some(&before),
+            Some("http://127.0.0.1:"),
+            "is none of the user's",
+        ),
+        ("printf '\\377' >> config.toml", Some(&before), Some("\u{fffd}"), "is none of the user's"),
+        // Nothing is taken for nothing to keep.
+        ("rm config.toml", Some(&before), None, "has left nothing in its config.toml"),
+        (": > config.toml", Some(&before), None, "has left nothing in its config.toml"),
+        // The user writes in between.
+        ("echo 'y = 2' >> \"$OWN\"", Some(&format!("{before}y = 2\n")), None, ""),
+        ("rm \"$OWN\"", None, None, ""),
+        ("echo 'x = 1' | tee -a \"$OWN\" >> config.toml", Some(&more), None, ""),
+        (
+            "echo 'y = 2' >> \"$OWN\"; echo 'x = 1' >> config.toml",
+            Some(&format!("{before}y = 2\n")),
+            Some(&more),
+            "something else has changed it",
+        ),
+        (
+            "rm \"$OWN\"; echo 'x = 1' >> config.toml",
+            None,
+            Some(&more),
+            "something else has changed it",
+        ),
+        ("echo 'x = 1' >> config.toml", Some(&more), None, ""),
+    ] {
+        let user = User::new();
+        kimi(&user, &before, script);
+        let run = user.record(&[], &[], &["kimi"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert_eq!(own(&user).as_deref(), after, "{script}: {}", run.err);
+        let files = beside(&user);
+        assert_eq!(files.len(), usize::from(kept.is_some()), "{script}: {}", run.err);
+        assert!(files.iter().all(|file| file.contains(kept.unwrap())), "{script}: {files:?}");
+        assert!(run.err.contains(why), "{script}: {}", run.err);
+        let is_told = run.err.contains("kimi has ");
+        assert_eq!(is_told, !why.is_empty(), "{script}: {}", run.err);
+    }
+}
+
+#[test]
+fn settings_keep_their_mode_and_their_link() {
+    let user = User::new();
+    let before = provider("a", "openai", "https://a.example/v1");
+    kimi(
+        &user,
+        &before,
+        "echo 'x = 1' >> config.toml; echo \"$KIMI_CODE_HOME/s\" >> session_index.jsonl",
+    );
+    for name in ["config.toml", "session_index.jsonl"] {
+        let (path, dotfile) = (user.path("home/.kimi-code").join(name), user.path(name));
+        fs::write(&dotfile, fs::read(&path).unwrap_or_default()).unwrap();
+        let _ = fs::remove_file(&path);
+        symlink(&dotfile, &path).unwrap();
+        fs::set_permissions(&dotfile, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let run = user.record(&[], &[], &["kimi"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for (name, text) in [
+        ("config.toml", format!("{before}x = 1\n")),
+        ("session_index.jsonl", format!("{}/s\n", user.path("home/.kimi-code").display())),
+    ] {
+        assert!(user.path("home/.kimi-code").join(name).is_symlink(), "{name}");
+        assert_eq!(fs::read_to_string(user.path(name)).unwrap(), text);
+        let mode = fs::metadata(user.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "{name}");
+    }
+}
+
+#[test]
+fn of_two_runs_at_once_each_keeps_what_it_wrote() {
+    let user = User::new();
+    let before = provider("a", "openai", "https://a.example/v1");
+    // One starts another, which ends first.
+    let script = format!(
+        "echo \"x = $INNER\" >> config.toml\n\
+         if [ -z \"$INNER\" ]; then unset KIMI_CODE_HOME; INNER=1 {} record -o ../inner -- kimi; fi",
+        assert_cmd::cargo::cargo_bin!("afterimage").display()
+    );
+    kimi(&user, &before, &script);
+    let run = user.record(&[], &[], &["kimi"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(own(&user).unwrap(), format!("{before}x = 1\n"), "{}", run.err);
+    assert_eq!(beside(&user), [format!("{before}x = \n")], "{}", run.err);
+}
+
+#[test]
+fn what_a_client_changed_is_there_after_a_recorder_that_was_killed() {
+    let user = User::new();
+    let before = provider("a", "openai", "https://a.example/v1");
+    fs::create_dir(user.path("tmp")).unwrap();
+    let (temporary, log) = (user.path("tmp"), user.path("log"));
+    let env = [("TMPDIR", temporary.to_str().unwrap()), ("LOG", log.to_str().unwrap())];
+    kimi(&user, &before, "echo 'x = 1' >> config.toml; echo >> \"$LOG\"; exec sleep 600");
+    let mut killed = user.recorder(&[], &env, &["kimi"]);
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the client to write", || log.exists());
+    let over = fs::read_dir(&temporary).unwrap().next().unwrap().unwrap().path();
+    let processes = || fs::read_to_string(over.join(".afterimage-overlay")).unwrap();
+    wait_for("the client to be noted", || processes().lines().count() > 2);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let client = processes().lines().last().unwrap().to_owned();
+    assert!(Command::new("kill").args(["-KILL", &client]).status().unwrap().success());
+    let asked = || Command::new("kill").args(["-0", &client]).stderr(Stdio::null()).status();
+    wait_for("the client to end", || !asked().unwrap().success());
+    // The next one gets it already.
+    user.program("kimi", "#!/bin/sh\ncat \"$KIMI_CODE_HOME/config.toml\"\n");
+    let run = user.record(&[], &env, &["kimi"]);
+    assert!(run.err.contains("what kimi wrote there is in"), "{}", run.err);
+    assert_eq!(own(&user).unwrap(), format!("{before}x = 1\n"), "{}", run.err);
+    assert!(run.out.ends_with("x = 1\n"), "{}", run.out);
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn no_moment_to_be_killed_loses_or_leads_away_settings() {
+    let user = User::new();
+    let before = provider("a", "openai", "https://a.example/v1");
+    fs::create_dir(user.path("tmp")).unwrap();
+    let (temporary, log) = (user.path("tmp"), user.path("log"));
+    let paths = [temporary.to_str().unwrap(), log.to_str().unwrap()];
+    kimi(&user, &before, "echo \"x = $ROUND.\" >> config.toml; echo \"x = $ROUND.\" >> \"$LOG\"");
+    for round in 0..16_u64 {
+        let of_round = round.to_string();
+        let env = [("TMPDIR", paths[0]), ("LOG", paths[1]), ("ROUND", &*of_round)];
+        let mut recorder = user.recorder(&[], &env, &["kimi"]);
+        let mut killed = recorder.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(5 * round));
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+    }
+    user.program("kimi", "#!/bin/sh\n");
+    wait_for("all that was left to be restored", || {
+        let env = [("TMPDIR", paths[0])];
+        assert_eq!(user.record(&[], &env, &["kimi"]).code, Some(0));
+        let left = fs::read_dir(&temporary).unwrap().map(|of| of.unwrap().path());
+        left.filter(|path| path.join(".afterimage-overlay").exists()).count() == 0
+    });
+    let all = [beside(&user), vec![own(&user).unwrap()]].concat();
+    for text in &all {
+        assert!(text.starts_with(&before) && !text.contains("127.0.0.1"), "{text}");
+    }
+    let all = all.concat();
+    for line in fs::read_to_string(&log).unwrap_or_default().lines() {
+        assert!(all.contains(line), "{line} is lost: {all}");
+    }
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_pi_changed_in_its_models_is_kept_beside_them() {
+    let user = User::new();
+    user.program(
+        "pi",
+        "#!/bin/sh\ncd \"$PI_CODING_AGENT_DIR\"; sed -i 's/\"m1\"/\"m2\"/' models.json\n",
+    );
+    let models = r#"{ // mine
+        "providers": {"a": {"baseUrl": "https://a.example/v1", "models": [{"id": "m1"}]}}}"#;
+    user.put("home/.pi/agent/models.json", models);
+    let run = user.record(&[], &[], &["pi"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("the recorder has put more into it than base URLs"), "{}", run.err);
+    let read = |name: &str| fs::read_to_string(user.path("home/.pi/agent").join(name)).unwrap();
+    assert_eq!(read("models.json"), models);
+    let kept: Value = serde_json::from_str(&read("models.json.recorded-1")).unwrap();
+    let provider = json!({"baseUrl": "https://a.example/v1", "models": [{"id": "m2"}]});
+    assert_eq!(kept["providers"]["a"], provider);
+    assert!(!kept.to_string().contains("127.0.0.1"), "{kept}");
 }

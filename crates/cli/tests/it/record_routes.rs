@@ -8,10 +8,11 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
     path::PathBuf,
+    process::Command,
     thread,
 };
 
-use crate::support::{Run, afterimage, run};
+use crate::support::{Run, run};
 
 /// A user with a folder of their own, in an environment of their own.
 pub(crate) struct User {
@@ -50,19 +51,30 @@ impl User {
 
     /// Records a command in the folder `work/sub`.
     pub(crate) fn record(&self, options: &[&str], env: &[(&str, &str)], command: &[&str]) -> Run {
+        let output = self.recorder(options, env, command).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// The recorder of a command, not started yet.
+    pub(crate) fn recorder(
+        &self,
+        options: &[&str],
+        env: &[(&str, &str)],
+        command: &[&str],
+    ) -> Command {
         let recording = self.path("recording");
         let args = [&["record", "-o", recording.to_str().unwrap()], options, &["--"], command];
         let path = std::env::var("PATH").unwrap();
-        let mut recorder = afterimage(&args.concat());
+        let mut recorder = Command::new(assert_cmd::cargo::cargo_bin!("afterimage"));
         recorder
+            .args(args.concat())
             .env_clear()
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env("HOME", self.path("home"))
             .envs(env.iter().copied())
             .current_dir(self.path("work/sub"));
-        let output = recorder.output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        recorder
     }
 
     /// The variables that a command finds, each with what stands behind the token of the recorder.
