@@ -4,7 +4,7 @@ use super::draft::FrameDraft;
 use crate::{
     json::{Object, Value},
     usage::Usage,
-    veil::{AnswerId, ModelAnswer, Source},
+    veil::{AnswerId, CopyOf, ModelAnswer, Source},
 };
 
 /// What a message of the APIs says of itself, or else what the response says that mini-swe-agent
@@ -38,6 +38,12 @@ pub(super) fn of_usage(stated: &Value) -> ModelAnswer {
 pub(super) fn of(model: Option<&Value>, usage: Option<&Value>) -> ModelAnswer {
     let model = model.and_then(Value::as_str).map(Box::from);
     ModelAnswer { model, usage: usage.and_then(Usage::of), ..ModelAnswer::default() }
+}
+
+/// That a record was copied from another session, as the branches of Claude Code and Qwen Code say it.
+pub(super) fn copied(record: &Object) -> Option<CopyOf> {
+    let from = record.get("forkedFrom").filter(|from| !from.is_null())?;
+    Some(CopyOf { session: from.str_at("sessionId").map(Box::from) })
 }
 
 impl FrameDraft {

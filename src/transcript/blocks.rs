@@ -37,7 +37,8 @@ pub(super) fn block(mut block: Object, text_type: &FacetType) -> Facet {
         }
         "" => parts::opaque("block", block.into()),
         kind => {
-            sdk_parts::part(block, kind).unwrap_or_else(|block| parts::opaque(kind, block.into()))
+            let part = sdk_parts::part(block, kind, text_type);
+            part.unwrap_or_else(|block| parts::opaque(kind, block.into()))
         }
     }
 }

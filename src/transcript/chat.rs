@@ -103,6 +103,7 @@ pub(super) fn message(mut object: Object, line: u64) -> FrameDraft {
     let (source, text_type) = source_of_role(&role);
     let mut draft = FrameDraft::message(source, line);
     draft.timestamp = object.str_at("timestamp").map(str::to_owned);
+    sdk_parts::unify(&mut object);
     for key in ["reasoning_content", "reasoning"] {
         if let Some(Value::String(text)) = object.get(key)
             && !text.is_empty()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    LimitWindow, attachments,
+    LimitWindow, answer, attachments,
     branches::{Branches, Parent},
     chat,
     claude_costs::ClaudeCosts,
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
+    veil::{CallOutcome, Facet, ModelAnswer, Source},
 };
 
 /// How many records with results are remembered.
@@ -48,9 +48,6 @@ const METADATA: [&str; 20] = [
     "tag",
     "tools-used",
 ];
-
-/// What the model reads in the place of a result that the client cleared.
-const CLEARED: &str = "[Old tool result content cleared]";
 
 /// Reads the records of a session and of the subagents whose messages stand among its own.
 #[derive(Default)]
@@ -291,8 +288,7 @@ impl ClaudeCodeReader {
                 continue;
             };
             for facet in facets.iter_mut().filter(|facet| facet.call_id() == Some(id)) {
-                CLEARED.clone_into(&mut facet.content);
-                facet.children.clear();
+                parts::clear(facet);
             }
             edits.insert(frame, facets.clone());
         }
@@ -385,10 +381,9 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
 fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.timestamp = take::text(&mut record, "timestamp");
     draft.uuid = take::text(&mut record, "uuid");
-    let from = record.get("forkedFrom").filter(|from| !from.is_null());
     draft.add_answer(ModelAnswer {
         request: record.str_at("requestId").map(Box::from),
-        copied: from.map(|from| CopyOf { session: from.str_at("sessionId").map(Box::from) }),
+        copied: answer::copied(&record),
         ..ModelAnswer::default()
     });
     if let (Some(told), [facet]) = (record.shift_remove("toolUseResult"), &mut *draft.facets) {

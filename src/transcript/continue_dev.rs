@@ -196,7 +196,7 @@ mod tests {
                    "usage": {"prompt_tokens": 5, "completion_tokens": 2, "model": "q", "cost_cents": 0}}, "contextItems": [], "reasoning": {"text": "So", "active": false},
                   "toolCallStates": [{"toolCallId": "c", "status": "done", "output": [{"content": "a.txt", "name": "R"}, {"content": "b.txt"}]},
                    {"toolCallId": "d", "status": "errored", "output": [{"content": "no"}]}, {"toolCallId": "e", "status": "calling"}]},
-                 {"message": {"role": "assistant", "content": "Done"}, "contextItems": [], "conversationSummary": "All of it"},
+                 {"message": {"role": "assistant", "content": "Done", "usage": {"promptTokens": 30, "completionTokens": 4}}, "contextItems": [], "conversationSummary": "All of it"},
                  {"message": {"role": "assistant", "content": "So far"}, "contextItems": [], "conversationSummary": "So far"},
                  {"contextItems": []}, 5]}"#,
             r#"
@@ -216,7 +216,7 @@ mod tests {
             environment -
               result ls c done "a.txt\n\nb.txt" <- {"status":"done","output":[{"name":"R"},{}]}
               result ls d failed "no" <- {"status":"errored","output":[{}]}
-            agent message
+            agent message {"answer":{"usage":{"input":30,"output":4}},"usage":{"promptTokens":30,"completionTokens":4}}
               speech "Done"
             environment -
               summary "All of it"

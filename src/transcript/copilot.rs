@@ -76,6 +76,10 @@ impl super::Decoder for CopilotReader {
             "session.shutdown" => return self.shutdown(&mut event, line, sink),
             other if other.contains('.') => {
                 if matches!(other, "session.start" | "session.resume") {
+                    let id = event.get("data").and_then(|data| data.str_at("sessionId"));
+                    if let Some(id) = id.filter(|_| sink.made() == 0) {
+                        sink.session(id);
+                    }
                     self.without_messages(line, sink);
                     self.usage.start(other == "session.resume");
                 }
@@ -228,7 +232,7 @@ mod tests {
 [1]"#,
             r#"
             copilot
-            # 1
+            # s
             system - e2 {"type":"system.message","data":{"role":"system"}}
               system "Be kind."
             user message e3 t3 {"type":"user.message","data":{"content":"List","attachments":[]},"parentId":"e2"}

@@ -324,6 +324,10 @@ impl super::Decoder for GeminiReader {
             return self.set(object, line, sink);
         }
         let is_header = object.contains_key("sessionId") && !object.contains_key("type");
+        let id = object.str_at("sessionId").filter(|_| is_header && sink.made() == 0);
+        if let Some(id) = id.filter(|_| self.held.is_empty()) {
+            sink.session(id);
+        }
         if !is_header {
             self.renew(sink);
         }

@@ -17,7 +17,7 @@ fn a_document_holds_messages_and_notices() {
              {"id": "m4", "type": "other"}, 5]}"#,
         r#"
         gemini
-        # 1
+        # s
         user message m1 t1 {"form":"parts","type":"user"}
           event "Look"
           event "at" <- {"form":"string"}
@@ -56,7 +56,7 @@ fn by_line_a_later_line_replaces_a_message_in_its_place() {
 {"x":1}"#,
         r#"
         gemini
-        # 1
+        # s
         user message a {"type":"user"}
           event "Go"
         agent message b {"form":"empty","type":"gemini"}

@@ -42,6 +42,9 @@ impl GooseReader {
             metadata.and_then(Value::as_bool) != Some(false)
         };
         let (to_people, to_model) = (shown("userVisible"), shown("agentVisible"));
+        if let Some(Value::Array(content)) = message.get_mut("content") {
+            leave_to_people(content, sink);
+        }
         let mut draft = chat::message(message, line);
         draft.uuid = id;
         draft.timestamp = created.and_then(|time| time.checked_mul(1_000_000_000)).map(rfc3339);
@@ -59,6 +62,30 @@ impl GooseReader {
         self.is_behind = !to_model;
         sink.push(draft);
     }
+}
+
+/// Takes out what the model does not read: parts of a message and of results that name their audience
+/// without it.
+fn leave_to_people(content: &mut Vec<Value>, sink: &mut Sink) {
+    content.retain_mut(|part| {
+        let audience = part.get("annotations").and_then(|of| of.get("audience")?.as_array());
+        if audience.is_some_and(|of| !of.iter().any(|of| of.as_str() == Some("assistant"))) {
+            sink.skip("content for the user alone");
+            return false;
+        }
+        if let Value::Object(part) = part
+            && let Some(Value::Object(result)) = part.get_mut("toolResult")
+        {
+            let inner = match result.get_mut("value") {
+                Some(Value::Object(value)) => value.get_mut("content"),
+                value => value,
+            };
+            if let Some(Value::Array(inner)) = inner {
+                leave_to_people(inner, sink);
+            }
+        }
+        true
+    });
 }
 
 /// A message: goose alone writes down when it was made.
@@ -145,6 +172,32 @@ mod tests {
               unknown (a number is no message) 5
             messages 5, calls 1, results 1, sessions 1, unknown 1, skipped {}
             "#,
+        );
+    }
+
+    #[test]
+    fn what_people_alone_are_shown_is_left_out_and_resources_are_text() {
+        check(
+            r#"
+{"role": "user", "created": 5, "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "Hello!", "annotations": {"audience": ["user"]}}]}
+{"role": "assistant", "created": 6, "content": [{"type": "toolRequest", "id": "c", "toolCall": {"status": "success", "value": {"name": "ls", "arguments": {}}}}]}
+{"role": "user", "created": 7, "content": [{"type": "toolResponse", "id": "c", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "a.txt", "annotations": {"audience": ["assistant", "user"]}}, {"type": "text", "text": "a.txt:", "annotations": {"audience": ["user"], "priority": 0.2}}, {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "buoys"}}]}}}]}
+{"role": "user", "created": 8, "content": [{"type": "toolResponse", "id": "d", "toolResult": {"status": "success", "value": [{"type": "text", "text": "b", "annotations": {"audience": []}}]}}]}"#,
+            r##"
+            goose
+            # 1
+            user message 1970-01-01T00:00:05Z {"form":"parts"}
+              event "Look" <- {"type":"text"}
+            agent message 1970-01-01T00:00:06Z {"form":"parts"}
+              call ls c {} <- {"status":"success"}
+            user message 1970-01-01T00:00:07Z {"form":"parts"}
+              result ls c done "" <- {"status":"success","form":"parts"}
+                result - - "a.txt" <- {"type":"text","annotations":{"audience":["assistant","user"]}}
+                result - - "buoys" <- {"type":"resource","resource":{"uri":"file:///a.txt"}}
+            user message 1970-01-01T00:00:08Z {"form":"parts"}
+              result - d done "" <- {"status":"success","form":"parts"}
+            messages 4, calls 1, results 2, sessions 1, unknown 0, skipped {"content for the user alone": 3}
+            "##,
         );
     }
 

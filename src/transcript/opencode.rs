@@ -1,8 +1,11 @@
 //! Exports of OpenCode: messages whose parts are what the model said and what its tools gave.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::{
     answer,
-    draft::{CompactionRecord, FrameDraft},
+    branches::Branches,
+    draft::{CompactionRecord, FrameDraft, Replaced},
     parts::{self, Arguments, with_origin},
     sink::Sink,
     take,
@@ -34,88 +37,205 @@ impl super::Decoder for OpenCodeReader {
         let Some((document, messages)) = take::document(value, "messages", line, sink) else {
             return;
         };
-        let id = document.get("info").and_then(|info| info.str_at("id"));
-        sink.session(id.unwrap_or("1"));
+        let info = document.get("info");
+        sink.session(info.and_then(|info| info.str_at("id")).unwrap_or("1"));
+        let revert = info.and_then(|info| info.get("revert"));
+        let reverted = |key: &str| revert.and_then(|revert| revert.str_at(key));
+        let (mut session, mut cut) = (Session::default(), None);
         for message in messages {
             let Value::Object(mut message) = message else {
                 sink.unknown(line, format!("{} is no message", message.kind()), message);
                 continue;
             };
             let parts = take::list(&mut message, "parts");
-            match (take::object(&mut message, "info"), parts) {
-                (Some(mut info), Some(parts)) => {
-                    info.put_some("record", (!message.is_empty()).then_some(message));
-                    self::message(info, parts, line, sink);
-                }
+            let (mut info, mut parts) = match (take::object(&mut message, "info"), parts) {
+                (Some(info), Some(parts)) => (info, parts),
                 (info, parts) => {
                     message.put_some("info", info);
                     message.put_some("parts", parts.map(Value::Array));
                     sink.unknown(line, "a message without `info` and `parts`", message.into());
+                    continue;
+                }
+            };
+            info.put_some("record", (!message.is_empty()).then_some(message));
+            let mut rest = None;
+            if info.str_at("id").is_some_and(|id| reverted("messageID") == Some(id)) {
+                let part = reverted("partID");
+                let is_first = |of: &Value| part.is_some() && of.str_at("id") == part;
+                match parts.iter().position(is_first).filter(|at| *at > 0) {
+                    Some(at) => rest = Some((info.get("role").cloned(), parts.split_off(at))),
+                    None => cut = Some(sink.next_frame()),
                 }
             }
+            session.message(info, parts, line, sink);
+            if let Some((role, parts)) = rest {
+                cut = Some(sink.next_frame());
+                let mut info = Object::new();
+                info.put_some("role", role);
+                session.give(info, parts, false, line, sink);
+            }
+        }
+        session.edit(u64::MAX, FrameDraft::record(Source::Environment, line), sink);
+        // What is taken back stays in the session until the next prompt.
+        if let Some(cut) = cut {
+            let draft = FrameDraft::of_record(line, None, document);
+            sink.take_back(&mut Branches::default(), (cut, &[]), "revert", draft);
         }
     }
 }
 
-/// A message of the user, or an answer, and the results of its calls after it.
-fn message(mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
-    let is_answer = info.str_at("role") == Some("assistant");
-    let source = if is_answer { Source::Agent } else { Source::User };
-    // The answer that holds a summary takes the place of all before it.
-    let is_summary = is_answer && info.get("summary").and_then(Value::as_bool) == Some(true);
-    let text_type = match (is_summary, is_answer) {
-        (true, _) => FacetType::SUMMARY,
-        (_, true) => FacetType::SPEECH,
-        _ => FacetType::EVENT,
-    };
-    let mut draft = FrameDraft::message(source, line);
-    draft.uuid = take::text(&mut info, "id");
-    draft.timestamp = info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
-    draft.compacted = is_summary.then(|| CompactionRecord::of("opencode"));
-    let stop = info.get("error").map(|_| "error".into());
-    let answer = answer::of(info.get("modelID"), usage(&info).as_ref());
-    draft.add_answer(ModelAnswer { stop, ..answer });
-    draft.payload = info;
-    let mut results = FrameDraft::record(Source::Environment, line);
-    results.timestamp.clone_from(&draft.timestamp);
-    for value in parts {
-        let kind = value.str_at("type").unwrap_or("part").to_owned();
-        let is_text = value.str_at("text").is_some();
-        match (kind.as_str(), value) {
-            // What the client shows to people alone.
-            ("text", value) if value.get("ignored").and_then(Value::as_bool) == Some(true) => {
-                sink.skip("ignored text");
+/// What messages say of those before them.
+#[derive(Default)]
+struct Session {
+    /// The first frame of each message.
+    frames: HashMap<String, u64>,
+    /// The first message that the compaction which goes on keeps.
+    tail: Option<String>,
+    /// The results that were cleared, by when: their frames and places there. And what these hold.
+    cleared: BTreeMap<u64, Vec<(u64, usize)>>,
+    results: HashMap<u64, Vec<Facet>>,
+    /// What the user's messages add to the system prompt, and its frame.
+    system: Option<(String, u64)>,
+}
+
+impl Session {
+    /// A message of the user, or an answer, and the results of its calls after it.
+    fn message(&mut self, mut info: Object, parts: Vec<Value>, line: u64, sink: &mut Sink) {
+        if let Some(id) = info.str_at("id") {
+            self.frames.insert(id.to_owned(), sink.next_frame());
+        }
+        let created = info.get("time").and_then(|time| time.get("created")?.as_u64());
+        let mut before = FrameDraft::record(Source::Environment, line);
+        let is_users = info.str_at("role") == Some("user");
+        let system = take::text(&mut info, "system").filter(|text| !text.is_empty());
+        if is_users && system.as_ref() != self.system.as_ref().map(|(text, _)| text) {
+            let old = self.system.take().map(|(_, frame)| (frame, Vec::new()));
+            before.edits.extend(old);
+            if let Some(text) = system {
+                before.source = Source::System;
+                before.facets.push(parts::text(FacetType::SYSTEM, text.as_str()));
+                self.system = Some((text, sink.next_frame()));
             }
-            ("text" | "reasoning", Value::Object(mut part)) if is_text => {
-                let text = take::text(&mut part, "text").unwrap_or_default();
-                let thinks = kind == "reasoning";
-                // What the client put beside the user's words: files, what agents are told.
-                let is_notice = part.get("synthetic").and_then(Value::as_bool) == Some(true);
-                let of = match (thinks, is_answer) {
-                    (true, _) => FacetType::THOUGHT,
-                    (_, false) if is_notice => FacetType::NOTICE,
-                    _ => text_type.clone(),
-                };
-                draft.facets.push(with_origin(parts::text(of, text), part.into()));
-            }
-            ("tool", Value::Object(part)) => {
-                let (call, result) = tool(part);
-                draft.facets.push(call);
-                results.facets.extend(result);
-            }
-            ("file", value) => draft.facets.push(file(value)),
-            ("step-start" | "step-finish" | "snapshot" | "patch" | "retry" | "compaction", _) => {
-                sink.skip(&kind);
-            }
-            (kind, value) => draft.facets.push(parts::opaque(kind, value)),
+        }
+        self.edit(created.unwrap_or(0), before, sink);
+        self.give(info, parts, true, line, sink);
+    }
+
+    /// Gives out a draft, unless it says nothing, with what is read of results that were cleared until
+    /// then.
+    fn edit(&mut self, until: u64, mut draft: FrameDraft, sink: &mut Sink) {
+        let later = self.cleared.split_off(&until.saturating_add(1));
+        let mut edits = BTreeMap::new();
+        for (frame, at) in std::mem::replace(&mut self.cleared, later).into_values().flatten() {
+            let Some(facets) = self.results.get_mut(&frame) else { continue };
+            facets.get_mut(at).into_iter().for_each(parts::clear);
+            edits.insert(frame, facets.clone());
+        }
+        draft.edits.extend(edits);
+        if !draft.edits.is_empty() || !draft.facets.is_empty() {
+            sink.push(draft);
         }
     }
-    let is_notice = |facet: &Facet| facet.facet_type == FacetType::NOTICE;
-    if !draft.facets.is_empty() && draft.facets.iter().all(is_notice) {
-        draft.source = Source::Environment;
+
+    /// What the summary replaces: all but what the compaction says that it keeps.
+    fn compaction(&mut self) -> CompactionRecord {
+        let kept = self.tail.take().and_then(|id| self.frames.get(&id).copied());
+        let first = kept.unwrap_or(u64::MAX);
+        self.system.take_if(|(_, frame)| *frame < first);
+        let replaced = kept.map_or(Replaced::All, Replaced::BeforeFrame);
+        CompactionRecord { replaced, ..CompactionRecord::of("opencode") }
     }
-    sink.push(draft);
-    if !results.facets.is_empty() {
+
+    /// Gives out a message, or the rest of one, and the results of its calls.
+    fn give(
+        &mut self,
+        mut info: Object,
+        parts: Vec<Value>,
+        is_message: bool,
+        line: u64,
+        sink: &mut Sink,
+    ) {
+        let is_answer = info.str_at("role") == Some("assistant");
+        let source = if is_answer { Source::Agent } else { Source::User };
+        // The answer that holds a summary takes the place of all before it.
+        let is_marked = info.get("summary").and_then(Value::as_bool) == Some(true);
+        let is_summary = is_answer && is_marked && !info.contains_key("error");
+        let text_type = match (is_summary, is_answer) {
+            (true, _) => FacetType::SUMMARY,
+            (_, true) => FacetType::SPEECH,
+            _ => FacetType::EVENT,
+        };
+        let mut draft = FrameDraft { is_message, ..FrameDraft::message(source, line) };
+        draft.uuid = take::text(&mut info, "id");
+        draft.timestamp =
+            info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
+        draft.compacted = is_summary.then(|| self.compaction());
+        let stop = info.get("error").map(|error| match error.str_at("name") {
+            Some("MessageAbortedError") => "aborted".into(),
+            _ => "error".into(),
+        });
+        let answer = answer::of(info.get("modelID"), usage(&info).as_ref());
+        draft.add_answer(ModelAnswer { stop, ..answer });
+        draft.payload = info;
+        let mut results = FrameDraft::record(Source::Environment, line);
+        results.timestamp.clone_from(&draft.timestamp);
+        let mut cleared: Vec<(u64, usize)> = Vec::new();
+        for value in parts {
+            let kind = value.str_at("type").unwrap_or("part").to_owned();
+            let is_text = value.str_at("text").is_some();
+            match (kind.as_str(), value) {
+                // What the client shows to people alone.
+                ("text", value) if value.get("ignored").and_then(Value::as_bool) == Some(true) => {
+                    sink.skip("ignored text");
+                }
+                ("text" | "reasoning", Value::Object(mut part)) if is_text => {
+                    let text = take::text(&mut part, "text").unwrap_or_default();
+                    let thinks = kind == "reasoning";
+                    // What the client put beside the user's words: files, what agents are told.
+                    let is_notice = part.get("synthetic").and_then(Value::as_bool) == Some(true);
+                    let of = match (thinks, is_answer) {
+                        (true, _) => FacetType::THOUGHT,
+                        (_, false) if is_notice => FacetType::NOTICE,
+                        _ => text_type.clone(),
+                    };
+                    draft.facets.push(with_origin(parts::text(of, text), part.into()));
+                }
+                ("tool", Value::Object(part)) => {
+                    let times = part.get("state").and_then(|state| state.get("time"));
+                    let time = times.and_then(|times| times.get("compacted")?.as_u64());
+                    let (call, result) = tool(part);
+                    draft.facets.push(call);
+                    if result.is_some() {
+                        cleared.extend(time.map(|time| (time, results.facets.len())));
+                    }
+                    results.facets.extend(result);
+                }
+                ("file", value) => draft.facets.push(file(value)),
+                ("compaction", value) => {
+                    sink.skip(&kind);
+                    self.tail = value.str_at("tail_start_id").map(str::to_owned);
+                }
+                ("step-start" | "step-finish" | "snapshot" | "patch" | "retry", _) => {
+                    sink.skip(&kind);
+                }
+                (kind, value) => draft.facets.push(parts::opaque(kind, value)),
+            }
+        }
+        let is_notice = |facet: &Facet| facet.facet_type == FacetType::NOTICE;
+        if !draft.facets.is_empty() && draft.facets.iter().all(is_notice) {
+            draft.source = Source::Environment;
+        }
+        sink.push(draft);
+        if results.facets.is_empty() {
+            return;
+        }
+        let frame = sink.next_frame();
+        if !cleared.is_empty() {
+            self.results.insert(frame, results.facets.clone());
+        }
+        for (time, at) in cleared {
+            self.cleared.entry(time).or_default().push((frame, at));
+        }
         sink.push(results);
     }
 }
@@ -171,8 +291,8 @@ fn file(part: Value) -> Facet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::check;
-    use crate::transcript::Transcript;
+    use super::super::{Transcript, sample::check};
+    use crate::veil::{Branch, Compaction, ContextEdit};
 
     #[test]
     fn exports_that_stand_one_a_line_are_sessions_of_one_file() {
@@ -186,6 +306,84 @@ mod tests {
         let transcript = Transcript::new(text.as_bytes()).unwrap();
         let sessions = transcript.map(|record| record.unwrap().session.to_string());
         assert_eq!(sessions.collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    /// The frames of a session that changes its context: what each tells of that, and shows.
+    fn told(input: &str) -> String {
+        let mut out = String::new();
+        for record in Transcript::new(input.as_bytes()).unwrap() {
+            let frame = record.unwrap().frame;
+            let texts: Vec<&str> = frame.added().map(|facet| &*facet.content).collect();
+            out += &format!("{} {} {texts:?}", frame.sequence, frame.source.as_str());
+            if let Some(told) = Compaction::of(&frame).unwrap() {
+                out += &format!(", replaces {} to {}", told.from, told.to);
+            }
+            let edit = ContextEdit::of(&frame).unwrap().unwrap_or_default();
+            for (frame, facets) in edit.frames {
+                let texts: Vec<&str> = facets.iter().map(|facet| &*facet.content).collect();
+                out += &format!(", {frame} reads {texts:?}");
+            }
+            if let Some(branch) = Branch::of(&frame).unwrap() {
+                let outside = branch.outside.iter().map(|of| (of.start().get(), of.end().get()));
+                out += &format!(", without {:?}", outside.collect::<Vec<_>>());
+            }
+            out += "\n";
+        }
+        out
+    }
+
+    #[test]
+    fn a_compaction_keeps_its_tail_and_results_are_cleared_when_they_were() {
+        let found = told(
+            r#"{"info": {"id": "ses"}, "messages": [
+                 {"info": {"role": "user", "id": "m1", "time": {"created": 10}, "system": "Be brief"}, "parts": [{"type": "text", "text": "Look"}]},
+                 {"info": {"role": "assistant", "id": "m2", "time": {"created": 11}}, "parts": [
+                   {"type": "tool", "tool": "ls", "callID": "c1", "state": {"status": "completed", "input": {}, "output": "old", "time": {"compacted": 19}, "attachments": [{"mime": "image/png", "url": "data:image/png;base64,AAAA"}]}},
+                   {"type": "tool", "tool": "ls", "callID": "c2", "state": {"status": "completed", "input": {}, "output": "new", "time": {"compacted": 99}}},
+                   {"type": "tool", "tool": "ls", "callID": "c3", "state": {"status": "running", "input": {}, "time": {"compacted": 19}}}]},
+                 {"info": {"role": "user", "id": "m3", "time": {"created": 20}, "system": "Be brief"}, "parts": [{"type": "text", "text": "On"}]},
+                 {"info": {"role": "user", "id": "m4", "time": {"created": 30}}, "parts": [{"type": "compaction", "tail_start_id": "m3"}]},
+                 {"info": {"role": "assistant", "id": "m5", "summary": true, "error": {"name": "MessageAbortedError"}}, "parts": [{"type": "text", "text": "Half"}]},
+                 {"info": {"role": "assistant", "id": "m6", "summary": true}, "parts": [{"type": "text", "text": "So far"}]},
+                 {"info": {"role": "user", "id": "m7", "time": {"created": 40}, "system": "Be brief"}, "parts": [{"type": "text", "text": "More"}]}]}"#,
+        );
+        assert_eq!(
+            found,
+            r#"0 system ["Be brief"]
+1 user ["Look"]
+2 agent ["", "", ""]
+3 environment ["old", "new"]
+4 environment [], 3 reads ["[Old tool result content cleared]", "new"]
+5 user ["On"]
+6 environment [], 0 reads []
+7 user []
+8 agent ["Half"]
+9 agent ["So far"], replaces 0 to 3
+10 system ["Be brief"]
+11 user ["More"]
+12 environment [], 3 reads ["[Old tool result content cleared]", "[Old tool result content cleared]"]
+"#
+        );
+    }
+
+    #[test]
+    fn what_is_reverted_leaves_the_context_at_the_end() {
+        let session = |revert: &str| {
+            told(&format!(
+                r#"{{"info": {{"id": "ses", "revert": {revert}}}, "messages": [
+                 {{"info": {{"role": "user", "id": "m1"}}, "parts": [{{"type": "text", "text": "Look"}}]}},
+                 {{"info": {{"role": "assistant", "id": "m2"}}, "parts": [{{"type": "text", "id": "p1", "text": "I look"}}, {{"type": "text", "id": "p2", "text": "Aye"}}]}},
+                 {{"info": {{"role": "user", "id": "m3"}}, "parts": [{{"type": "text", "text": "On"}}]}}]}}"#
+            ))
+        };
+        let whole = session(r#"{"messageID": "m2"}"#);
+        assert!(
+            whole.ends_with("2 user [\"On\"]\n3 environment [], without [(1, 2)]\n"),
+            "{whole}"
+        );
+        let part = session(r#"{"messageID": "m2", "partID": "p2"}"#);
+        let end = "1 agent [\"I look\"]\n2 agent [\"Aye\"]\n3 user [\"On\"]\n4 environment [], without [(2, 3)]\n";
+        assert!(part.ends_with(end), "{part}");
     }
 
     #[test]

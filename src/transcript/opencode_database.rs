@@ -21,16 +21,21 @@ const BUSY: Duration = Duration::from_secs(5);
 const NAMED: usize = 6;
 /// The tables that OpenCode keeps sessions in.
 const OWN: [&str; 3] = ["session", "message", "part"];
-/// Databases of others: two of their tables, and what is said of them.
-const OTHERS: [([&str; 2], &str); 4] = [
-    (["conversations", "responses"], "the database of llm, which is not read"),
+/// Databases of others: some of their tables, and what is said of them.
+const OTHERS: [(&[&str], &str); 5] = [
+    (&["conversations", "responses"], "the database of llm, which is not read"),
     (
-        ["turns", "session_files"],
+        &["turns", "session_files"],
         "the index of the Copilot CLI, whose sessions are in `session-state`",
     ),
-    (["sessions", "schedules"], "the index of Cline, whose sessions are in `data/sessions`"),
     (
-        ["game_state_snapshots", "game_state_accounts"],
+        &["sessions", "messages", "schema_version"],
+        "the database of goose, which is not read: `goose session export --session-id ID \
+         --format json` gives a session of it",
+    ),
+    (&["sessions", "schedules"], "the index of Cline, whose sessions are in `data/sessions`"),
+    (
+        &["game_state_snapshots", "game_state_accounts"],
         "a database of observations, which `afterimage observe` reads",
     ),
 ];
@@ -44,6 +49,8 @@ const PARTS: &str = "SELECT CASE WHEN json_valid(data)
         THEN json_set(data, '$.id', id, '$.sessionID', session_id, '$.messageID', message_id)
         ELSE json_quote(CAST(data AS TEXT)) END
     FROM part WHERE message_id = ?1 ORDER BY id";
+const INFO: &str = "SELECT json_object('id', id, 'revert',
+        json(CASE WHEN json_valid(revert) THEN revert END)) FROM session WHERE id = ?1";
 const SESSIONS: &str = "WITH row AS (
         SELECT session_id, octet_length(data) AS bytes, time_updated FROM message
         UNION ALL SELECT session_id, octet_length(data), time_updated FROM part)
@@ -138,7 +145,9 @@ impl Exports {
     fn export(&self, session: &str) -> rusqlite::Result<String> {
         let mut messages = self.connection.prepare_cached(MESSAGES)?;
         let mut parts = self.connection.prepare_cached(PARTS)?;
-        let info = "SELECT json_object('id', ?1)";
+        // Versions before the undo of messages have no such column.
+        let revert = self.connection.prepare("SELECT revert FROM session").is_ok();
+        let info = if revert { INFO } else { "SELECT json_object('id', ?1)" };
         let info: String = self.connection.query_row(info, [session], |row| row.get(0))?;
         let mut all = Vec::new();
         let mut rows = messages.query([session])?;
@@ -183,7 +192,10 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::transcript::{Record, Transcript, TranscriptFormat, database_sessions};
+    use crate::{
+        transcript::{Record, Transcript, TranscriptFormat, database_sessions},
+        veil::Branch,
+    };
 
     const SCHEMA: &str = "CREATE TABLE session (id text PRIMARY KEY, directory text NOT NULL,
             time_created integer NOT NULL, time_updated integer NOT NULL);
@@ -256,6 +268,14 @@ mod tests {
         assert_eq!(records(opened), exported);
         let alone = Transcript::open_database(&path, Some("ses_a")).unwrap().unwrap();
         assert!(records(alone).len() > exported.len() - 1);
+        // Newer versions say in the session what was taken back of it.
+        let before = records(Transcript::open(&path).unwrap()).len();
+        owner.execute_batch("ALTER TABLE session ADD revert text").unwrap();
+        assert_eq!(records(Transcript::open(&path).unwrap()).len(), before);
+        let revert = r#"UPDATE session SET revert = '{"messageID":"m2"}' WHERE id = 'ses_a'"#;
+        owner.execute(revert, []).unwrap();
+        let told = records(Transcript::open(&path).unwrap());
+        assert!(told.iter().any(|record| Branch::of(&record.frame).unwrap().is_some()));
     }
 
     #[test]
@@ -293,6 +313,13 @@ mod tests {
         assert_eq!(
             refused("a.db", "CREATE TABLE conversations (id); CREATE TABLE responses (id)"),
             "the database of llm, which is not read"
+        );
+        assert_eq!(
+            refused(
+                "g.db",
+                "CREATE TABLE schema_version (version); CREATE TABLE sessions (id); CREATE TABLE messages (id)"
+            ),
+            "the database of goose, which is not read: `goose session export --session-id ID --format json` gives a session of it"
         );
         assert_eq!(
             refused("b.db", "CREATE TABLE berths (id)"),

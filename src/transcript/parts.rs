@@ -100,7 +100,7 @@ pub(super) fn opaque(what: &str, block: Value) -> Facet {
 }
 
 /// The types of parts that are kept whole on purpose: encrypted, binary, or a provider's own.
-const KEPT_WHOLE: [&str; 35] = [
+const KEPT_WHOLE: [&str; 41] = [
     "actionRequired",
     "audio",
     "compaction",
@@ -110,7 +110,11 @@ const KEPT_WHOLE: [&str; 35] = [
     "conversationCompacted",
     "document",
     "encrypted_content",
+    "custom",
     "file",
+    "file-data",
+    "file-id",
+    "file-url",
     "ghost_snapshot",
     "input_audio",
     "input_file",
@@ -125,7 +129,9 @@ const KEPT_WHOLE: [&str; 35] = [
     "redactedThinking",
     "redacted_thinking",
     "refusal",
+    "resource",
     "search_result",
+    "source",
     "source-document",
     "source-url",
     "step-start",
@@ -170,6 +176,13 @@ pub(super) fn complete_result(
         }
         *outcome = stated.max(*outcome);
     }
+}
+
+/// Makes a result what the model reads in its place once the client cleared it: Claude Code and OpenCode
+/// say the same.
+pub(super) fn clear(result: &mut Facet) {
+    "[Old tool result content cleared]".clone_into(&mut result.content);
+    result.children.clear();
 }
 
 /// Keeps what the source says of a part besides its content: its block without it, and where a

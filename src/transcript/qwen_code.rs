@@ -6,7 +6,7 @@ use super::{
     chat,
     draft::{CompactionRecord, FrameDraft},
     gemini_message::part,
-    generate_content::message,
+    generate_content::{message, push_system},
     parts,
     sink::Sink,
     take,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, Facet, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Reads lines of `{uuid, parentUuid, sessionId, type, message: {role, parts}}`.
@@ -39,6 +39,9 @@ impl QwenCodeReader {
     /// place of those before it.
     fn system(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
         let subtype = record.str_at("subtype").unwrap_or_default();
+        if subtype == "agent_bootstrap" {
+            return self.inherited(record, line, sink);
+        }
         let skipped = format!("system/{subtype}");
         let is_compression = subtype == "chat_compression";
         let contents = match record.get_mut("systemPayload") {
@@ -58,11 +61,35 @@ impl QwenCodeReader {
         self.push(draft, record, sink);
     }
 
+    /// What a subagent took over from the session that started it: its context, and in older versions
+    /// the system prompt and the tools. The answers in it count there.
+    fn inherited(&mut self, mut record: Object, line: u64, sink: &mut Sink) {
+        let mut payload = take::object(&mut record, "systemPayload").unwrap_or_default();
+        if let Some(system) = payload.shift_remove("systemInstruction") {
+            push_system(system, line, sink);
+        }
+        let history = take::list(&mut payload, "history").unwrap_or_default();
+        record.put_some("systemPayload", (!payload.is_empty()).then_some(payload));
+        self.push(FrameDraft::record(Source::Environment, line), record, sink);
+        let session = self.name.as_deref().map(Box::from);
+        for content in history {
+            let Value::Object(content) = content else {
+                sink.unknown(line, format!("{} is no content", content.kind()), content);
+                continue;
+            };
+            let mut draft = FrameDraft { is_message: false, ..message(content, line) };
+            let copied = Some(CopyOf { session: session.clone() });
+            draft.add_answer(ModelAnswer { copied, ..ModelAnswer::default() });
+            sink.push(draft);
+        }
+    }
+
     /// Gives out a draft with what the record says besides.
     fn push(&mut self, mut draft: FrameDraft, mut record: Object, sink: &mut Sink) {
         draft.timestamp = take::text(&mut record, "timestamp");
         draft.uuid = take::text(&mut record, "uuid");
-        draft.add_answer(answer::of(record.get("model"), record.get("usageMetadata")));
+        let answer = answer::of(record.get("model"), record.get("usageMetadata"));
+        draft.add_answer(ModelAnswer { copied: answer::copied(&record), ..answer });
         if !record.is_empty() {
             draft.payload.put("record", record);
         }
@@ -174,6 +201,31 @@ mod tests {
             user message g {"record":{"parentUuid":"f","sessionId":"s","agentId":"look-1","type":"user"}}
               event "Alone"
             messages 3, calls 1, results 1, sessions 2, unknown 1, skipped {"realtime_message": 1, "repeated record": 1, "system/ui_telemetry": 1}
+            "#,
+        );
+    }
+
+    #[test]
+    fn what_is_copied_or_inherited_counts_in_its_origin() {
+        check(
+            r#"{"uuid":"a","parentUuid":null,"sessionId":"s","type":"assistant","model":"q","message":{"role":"model","parts":[{"text":"Aye"}]},"usageMetadata":{"promptTokenCount":5},"forkedFrom":{"sessionId":"o","messageUuid":"a"}}
+{"uuid":"b","parentUuid":null,"sessionId":"s","agentId":"look-1","type":"system","subtype":"agent_bootstrap","systemPayload":{"kind":"fork","systemInstruction":"Be brief","tools":["ls"],"history":[{"role":"user","parts":[{"text":"Look"}]},{"role":"model","parts":[{"text":"Aye"}]},5]}}"#,
+            r#"
+            qwen-code
+            # s
+            agent message a {"form":"parts","answer":{"model":"q","usage":{"input":5},"copied":{"from":"o"}},"record":{"parentUuid":null,"sessionId":"s","type":"assistant","model":"q","usageMetadata":{"promptTokenCount":5},"forkedFrom":{"sessionId":"o","messageUuid":"a"}}}
+              speech "Aye"
+            # s/look-1
+            system -
+              system "Be brief"
+            environment - b {"record":{"parentUuid":null,"sessionId":"s","agentId":"look-1","type":"system","subtype":"agent_bootstrap","systemPayload":{"kind":"fork","tools":["ls"]}}}
+            user - {"form":"parts"}
+              event "Look"
+            agent - {"form":"parts","answer":{"copied":{"from":"s"}}}
+              speech "Aye"
+            environment -
+              unknown (a number is no content) 5
+            messages 1, calls 0, results 0, sessions 2, unknown 1, skipped {}
             "#,
         );
     }

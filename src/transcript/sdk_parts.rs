@@ -15,7 +15,7 @@ use crate::{
 const DENIED: &str = "Tool execution denied.";
 
 /// A part of this type; itself where it is none of these.
-pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
+pub(super) fn part(mut block: Object, kind: &str, text_type: &FacetType) -> Result<Facet, Object> {
     match kind {
         "tool-call" => Ok(call(block)),
         "tool-result" => {
@@ -25,23 +25,95 @@ pub(super) fn part(mut block: Object, kind: &str) -> Result<Facet, Object> {
         }
         "toolRequest" | "frontendToolRequest" => goose_call(block),
         "toolResponse" => goose_result(block),
-        "reasoning" => match take::text(&mut block, "text") {
-            Some(text) => Ok(with_origin(parts::thought(text), block.into())),
-            None => Err(block),
-        },
-        "file" | "media" => {
-            let text = |key: &str| block.str_at(key).map(str::to_owned);
-            let media_type = text("mediaType").or_else(|| text("mimeType"));
-            match media_type.filter(|kind| kind.starts_with("image/")) {
-                Some(kind) => {
-                    let source = text("url").or_else(|| text("data"));
-                    Ok(parts::image(Some(&kind), source.as_deref(), block.into()))
-                }
+        "reasoning" => {
+            let text = take::text(&mut block, "text").or_else(|| take::text(&mut block, kind));
+            match text {
+                Some(text) => Ok(with_origin(parts::thought(text), block.into())),
                 None => Err(block),
             }
         }
+        "file" | "media" | "image-data" | "image-url" | "reasoning-file" => {
+            let first = |keys: &[&str]| {
+                // Version 7 says of data what it is.
+                let inner = block.get("data");
+                let at = |key: &&str| block.str_at(key).or_else(|| inner?.str_at(key));
+                keys.iter().find_map(at).map(str::to_owned)
+            };
+            let media_type = first(&["mediaType", "mimeType", "contentType"]);
+            let is_image = media_type
+                .as_ref()
+                .map_or(kind.starts_with("image-"), |of| of.starts_with("image/") || of == "image");
+            if !is_image {
+                return Err(block);
+            }
+            let source = first(&["url", "data"]);
+            Ok(parts::image(media_type.as_deref(), source.as_deref(), block.into()))
+        }
+        // What a server of the Model Context Protocol gave to be read.
+        "resource" => match take::object(&mut block, "resource") {
+            Some(mut resource) => {
+                let text = take::text(&mut resource, "text");
+                block.put("resource", resource);
+                match text {
+                    Some(text) => {
+                        Ok(with_origin(parts::text(text_type.clone(), text), block.into()))
+                    }
+                    None => Err(block),
+                }
+            }
+            None => Err(block),
+        },
         _ => Err(block),
     }
+}
+
+/// Gives a message of a user interface the form of version 5, all of it in `parts`: version 4 says
+/// text, reasoning and calls beside them again.
+pub(super) fn unify(message: &mut Object) {
+    let is_part = |part: &Value| part.str_at("type").is_some();
+    let has_calls = message.get(CALLS).is_some_and(|calls| calls.as_array().is_some());
+    let is_bare = !message.contains_key("parts");
+    let mut parts = match message.get_mut("parts") {
+        Some(Value::Array(list)) if list.iter().any(is_part) => std::mem::take(list),
+        None if has_calls => Vec::new(),
+        _ => return,
+    };
+    for call in take::list(message, CALLS).unwrap_or_default() {
+        if !parts.iter().any(|part| part.get("toolInvocation") == Some(&call)) {
+            parts.push(part_of("tool-invocation", "toolInvocation", call));
+        }
+    }
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    for (member, kind) in [("content", "text"), ("reasoning", "reasoning")] {
+        let Some(text) = take::text_or_null(message, member) else { continue };
+        let of_kind = parts.iter().filter(|part| part.str_at("type") == Some(kind));
+        let text_of = |part: &Value| part.str_at(kind).or_else(|| part.str_at("text")).map(bare);
+        if of_kind.filter_map(text_of).collect::<String>() != bare(&text) {
+            // Where there are no parts, it was said after the calls.
+            let at = if is_bare && kind == "text" { parts.len() } else { 0 };
+            parts.insert(at, part_of(kind, kind, text.into()));
+        }
+    }
+    for file in take::list(message, "experimental_attachments").unwrap_or_default() {
+        parts.push(match file {
+            Value::Object(mut file) => {
+                file.put("type", "file");
+                file.into()
+            }
+            other => other,
+        });
+    }
+    message.put("parts", parts);
+}
+
+/// The calls of a message in version 4.
+const CALLS: &str = "toolInvocations";
+
+fn part_of(kind: &str, key: &str, value: Value) -> Value {
+    let mut part = Object::new();
+    part.put("type", kind);
+    part.put(key, value);
+    part.into()
 }
 
 /// The parts of a message of a user interface: a call has its outcome in itself.
@@ -219,6 +291,64 @@ mod tests {
   action "" {"toolName":"h","toolCallId":"e","parameters":{}}
   result "{\"a\":1}" {"toolName":"h","toolCallId":"e"}
   speech "b""#,
+        );
+    }
+
+    #[test]
+    fn messages_of_version_4_say_what_stands_in_their_parts_once() {
+        let report = check(
+            "openai-chat",
+            r#"[{"id":"1","role":"user","content":"When?","parts":[{"type":"text","text":"When?"}],"experimental_attachments":[{"name":"q","contentType":"image/png","url":"data:image/png;base64,AAAA"}]},
+                {"id":"2","role":"assistant","content":"I look.\nAt noon.","reasoning":"hm","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"tide","args":{"x":1},"result":{"high":12}}],
+                 "parts":[{"type":"step-start"},{"type":"reasoning","reasoning":"hm","details":[]},{"type":"text","text":"I look."},
+                  {"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"tide","args":{"x":1},"result":{"high":12}}},
+                  {"type":"source","source":{"id":"s"}},{"type":"text","text":" At noon."}]},
+                {"id":"3","role":"assistant","content":"Later","toolInvocations":[{"state":"result","toolCallId":"d","toolName":"tide","args":{},"result":"T"}]},
+                {"id":"4","role":"assistant","content":"Beside","parts":[{"type":"text","text":"them"}]}]"#,
+            r#"
+1/user*
+  event "When?"
+  image "[image/png, 3 bytes]"
+1/agent*
+  thought "hm"
+  speech "I look."
+  action "" {"toolName":"tide","toolCallId":"c","parameters":{"x":1}}
+  result "{\"high\":12}" {"toolName":"tide","toolCallId":"c"}
+  opaque "[source, 37 bytes]"
+  speech " At noon."
+1/agent*
+  action "" {"toolName":"tide","toolCallId":"d","parameters":{}}
+  result "T" {"toolName":"tide","toolCallId":"d"}
+  speech "Later"
+1/agent*
+  speech "Beside"
+  speech "them""#,
+        );
+        assert_eq!(report.noted, 0);
+    }
+
+    #[test]
+    fn images_and_resources_in_results_are_what_they_are() {
+        check(
+            "openai-chat",
+            r#"[{"role":"user","content":[{"type":"file","mediaType":"image/png","data":{"type":"data","data":"AAAA"}},{"type":"file","mediaType":"image/png","data":{"type":"url","url":"https://a.b/c"}}]},
+                {"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}}]},
+                {"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"f","output":{"type":"content","value":[
+                  {"type":"image-data","mediaType":"image/png","data":"AAAA"},{"type":"image-url","url":"https://a.b/d"},{"type":"file-url","url":"https://a.b/e"},
+                  {"type":"resource","resource":{"uri":"file:///a","text":"the quay"}},{"type":"resource","resource":{"uri":"file:///b","blob":"AAAA"}}]}}]}]"#,
+            r#"
+1/user*
+  image "[image/png, 3 bytes]"
+  image "[image: https://a.b/c]"
+1/agent*
+  action "" {"toolName":"f","toolCallId":"c","parameters":{}}
+1/environment*
+  result "" {"toolName":"f","toolCallId":"c"}
+    image "[image/png, 3 bytes]"
+    image "[image: https://a.b/d]"
+    opaque "[file-url, 41 bytes]"
+    result "the quay"
+    opaque "[resource, 64 bytes]""#,
         );
     }
 

@@ -6,6 +6,10 @@ use crate::json::Value;
 /// The most tokens that are believed: a larger number is none that a double holds.
 const MOST: u64 = 1 << 53;
 
+/// Where Continue states what was written to the cache: Anthropic alone says it, whose input leaves out
+/// what the cache served or took.
+const OF_ANTHROPIC: &str = "promptTokensDetails/cacheWriteTokens";
+
 /// The usage that an object reports; `None` where it states none of the figures.
 pub(super) fn read(usage: &Value) -> Option<Usage> {
     let has = |key: &str| usage.get(key).is_some_and(|value| !value.is_null());
@@ -30,6 +34,8 @@ pub(super) fn read(usage: &Value) -> Option<Usage> {
         "output_tokens",
         "inputTokens",
         "outputTokens",
+        "promptTokens",
+        "completionTokens",
         "tokens_sent",
         "tokens_received",
     ]) {
@@ -165,7 +171,7 @@ impl Reading<'_> {
     fn openai(&mut self) {
         self.usage.input = self.number(
             Member::Input,
-            &["prompt_tokens", "input_tokens", "inputTokens", "tokens_sent"],
+            &["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "tokens_sent"],
         );
         self.usage.cache_read = self.number(
             Member::CacheRead,
@@ -175,6 +181,7 @@ impl Reading<'_> {
                 "cacheReadTokens",
                 "input_tokens_details/cached_tokens",
                 "prompt_tokens_details/cached_tokens",
+                "promptTokensDetails/cachedTokens",
                 "cache_read_input_tokens",
                 "prompt_cache_hit_tokens",
                 "cached_tokens",
@@ -187,6 +194,7 @@ impl Reading<'_> {
                 "cacheWriteTokens",
                 "input_tokens_details/cache_write_tokens",
                 "prompt_tokens_details/cache_write_tokens",
+                OF_ANTHROPIC,
                 "cache_creation_input_tokens",
             ],
         );
@@ -196,7 +204,13 @@ impl Reading<'_> {
             self.number(Member::CacheWrite1h, &["cache_creation/ephemeral_1h_input_tokens"]);
         self.usage.output = self.number(
             Member::Output,
-            &["completion_tokens", "output_tokens", "outputTokens", "tokens_received"],
+            &[
+                "completion_tokens",
+                "output_tokens",
+                "outputTokens",
+                "completionTokens",
+                "tokens_received",
+            ],
         );
         self.usage.reasoning = self.number(
             Member::Reasoning,
@@ -205,10 +219,14 @@ impl Reading<'_> {
                 "output_tokens_details/reasoning_tokens",
                 "output_tokens_details/thinking_tokens",
                 "completion_tokens_details/reasoning_tokens",
+                "completionTokensDetails/reasoningTokens",
                 "reasoning_tokens",
                 "reasoningTokens",
             ],
         );
+        if at(self.from, OF_ANTHROPIC).is_some() {
+            self.input_apart(&["promptTokens"]);
+        }
         self.reasoning_apart(self.usage.input, &["total_tokens", "totalTokens"]);
     }
 

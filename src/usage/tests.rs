@@ -46,6 +46,15 @@ fn the_figures_mean_the_same_whoever_reports_them() {
         r#"{"prompt_tokens":1397,"completion_tokens":219,"cost":0.005422,"completion_tokens_details":{"reasoning_tokens":136}}"#,
         r#"{"input":1397,"output":219,"reasoning":136,"cost":{"amount":"0.005422","currency":"USD"}}"#,
     );
+    // Continue, and the AI SDK of version 4; of Anthropic's it names what was written to the cache.
+    check(
+        r#"{"promptTokens":30,"completionTokens":9,"promptTokensDetails":{"cachedTokens":10},"completionTokensDetails":{"reasoningTokens":4}}"#,
+        r#"{"input":30,"cacheRead":10,"output":9,"reasoning":4}"#,
+    );
+    check(
+        r#"{"promptTokens":3,"completionTokens":9,"promptTokensDetails":{"cachedTokens":40,"cacheWriteTokens":200}}"#,
+        r#"{"input":243,"cacheRead":40,"cacheWrite":200,"output":9}"#,
+    );
     // DeepSeek and Moonshot.
     check(
         r#"{"prompt_tokens":563,"completion_tokens":116,"prompt_cache_hit_tokens":512,"prompt_cache_miss_tokens":51}"#,

@@ -15,11 +15,24 @@ pub struct Media {
 
 /// Where blocks have the media type, the data in base64, and an address that may be a data URL. No
 /// other place in the library lists them.
-const TYPES: [&str; 5] =
-    ["/source/media_type", "/mimeType", "/media_type", "/inlineData/mimeType", "/file/type"];
-const DATA: [&str; 6] =
-    ["/source/data", "/data", "/inlineData/data", "/input_audio/data", "/file/base64", "/result"];
-const ADDRESSES: [&str; 9] = [
+const TYPES: [&str; 6] = [
+    "/source/media_type",
+    "/mimeType",
+    "/mediaType",
+    "/media_type",
+    "/inlineData/mimeType",
+    "/file/type",
+];
+const DATA: [&str; 7] = [
+    "/source/data",
+    "/data",
+    "/data/data",
+    "/inlineData/data",
+    "/input_audio/data",
+    "/file/base64",
+    "/result",
+];
+const ADDRESSES: [&str; 10] = [
     "/image_url/url",
     "/image_url",
     "/imageUrl/url",
@@ -27,6 +40,7 @@ const ADDRESSES: [&str; 9] = [
     "/image",
     "/source/url",
     "/url",
+    "/data/url",
     "/file/file_data",
     "/file_data",
 ];

@@ -46,10 +46,15 @@ const ROWS: &[Row] = &[
         messages: &["/*"],
     },
     Row {
+        format: "openai-chat",
+        sample: r#"[{"id":"1","role":"user","content":"a","parts":[{"type":"text","text":"a"}],"experimental_attachments":[{"name":"n","contentType":"image/png","url":"data:image/png;base64,AAAA"}]},{"id":"2","role":"assistant","content":"x","reasoning":"r","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{"p":"v"},"result":{"o":"T"}}],"parts":[{"type":"reasoning","reasoning":"r","details":[{"type":"text","text":"r","signature":"S"}]},{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{"p":"v"},"result":{"o":"T"}}},{"type":"text","text":"x"}]},{"id":"3","role":"assistant","content":"y","toolInvocations":[{"state":"call","toolCallId":"d","toolName":"f","args":{}}]}]"#,
+        messages: &["/*"],
+    },
+    Row {
         format: "goose",
         sample: r#"{"role":"user","created":1,"content":[{"type":"text","text":"a"}],"metadata":{"userVisible":true}}
 {"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"f","arguments":{"command":"tide"}}}}]}
-{"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"T"}],"isError":false}}}]}
+{"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"T"},{"type":"resource","resource":{"uri":"u","text":"R"}}],"isError":false}}}]}
 {"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"},{"type":"text","text":"x"}]}"#,
         messages: &[""],
     },
@@ -160,8 +165,14 @@ const ROWS: &[Row] = &[
         sample: r#"{"uuid":"a","parentUuid":null,"sessionId":"s","type":"user","provenance":"real_user","message":{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"n"}}]}}
 {"uuid":"b","parentUuid":"a","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"h","thought":true},{"text":"x"},{"functionCall":{"id":"c","name":"f","args":{"p":"v"}},"thoughtSignature":"S"}]}}
 {"uuid":"c","parentUuid":"b","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"output":[{"text":"T"}]}}}]}}
-{"uuid":"d","parentUuid":"c","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"compressedHistory":[{"role":"user","parts":[{"text":"so far"},{"functionCall":{"name":"f","args":{}}}]}]}}"#,
-        messages: &["/message", "/systemPayload/compressedHistory/*"],
+{"uuid":"d","parentUuid":"c","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"compressedHistory":[{"role":"user","parts":[{"text":"so far"},{"functionCall":{"name":"f","args":{}}}]}]}}
+{"uuid":"e","parentUuid":null,"sessionId":"s","agentId":"g","type":"system","subtype":"agent_bootstrap","systemPayload":{"kind":"fork","systemInstruction":{"parts":[{"text":"i"}]},"history":[{"role":"user","parts":[{"text":"h"}]}]}}"#,
+        messages: &[
+            "/message",
+            "/systemPayload/compressedHistory/*",
+            "/systemPayload/history/*",
+            "/systemPayload/systemInstruction",
+        ],
     },
     Row {
         format: "kimi",
@@ -203,7 +214,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         format: "opencode",
-        sample: r#"{"info":{"id":"s"},"messages":[{"info":{"role":"user","id":"m1","time":{"created":5},"summary":{"title":"t"}},"parts":[{"type":"text","text":"a"},{"type":"file","mime":"image/png","filename":"n","url":"data:image/png;base64,AAAA"},{"type":"file","mime":"text/plain","url":"u","source":{"text":{"value":"w"}}}]},{"info":{"role":"assistant","modelID":"q","error":{"name":"E"}},"parts":[{"type":"reasoning","text":"h"},{"type":"text","text":"x"},{"type":"tool","tool":"f","callID":"c","state":{"status":"completed","input":{"p":"v"},"output":"T","title":"i","attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}]}},{"type":"tool","tool":"f","callID":"d","state":{"status":"error","input":{},"error":"no"}},{"type":"tool","tool":"f","callID":"e","state":{"status":"running","input":{}}}]},{"info":{"role":"assistant","summary":true},"parts":[{"type":"text","text":"so far"}]}]}"#,
+        sample: r#"{"info":{"id":"s"},"messages":[{"info":{"role":"user","id":"m1","time":{"created":5},"system":"s","summary":{"title":"t"}},"parts":[{"type":"text","text":"a"},{"type":"file","mime":"image/png","filename":"n","url":"data:image/png;base64,AAAA"},{"type":"file","mime":"text/plain","url":"u","source":{"text":{"value":"w"}}}]},{"info":{"role":"assistant","modelID":"q","error":{"name":"E"}},"parts":[{"type":"reasoning","text":"h"},{"type":"text","text":"x"},{"type":"tool","tool":"f","callID":"c","state":{"status":"completed","input":{"p":"v"},"output":"T","title":"i","attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}]}},{"type":"tool","tool":"f","callID":"d","state":{"status":"error","input":{},"error":"no"}},{"type":"tool","tool":"f","callID":"e","state":{"status":"running","input":{}}}]},{"info":{"role":"assistant","summary":true},"parts":[{"type":"text","text":"so far"}]}]}"#,
         messages: &["/messages/*"],
     },
     Row {

@@ -35,7 +35,7 @@ use crate::{
 use candidates::newest;
 pub(crate) use candidates::{Candidate, Candidates, candidates, no_session};
 pub(crate) use counted::{Progress, is_stdin};
-pub(crate) use folder::{FolderContents, Found, FoundKind};
+pub(crate) use folder::{FolderContents, Found, FoundKind, is_named_database};
 use opening::expanded;
 pub(crate) use opening::{Opened, Opening, is_folder_of_files};
 use passed_over::PassedOver;
@@ -43,7 +43,7 @@ pub(crate) use places::{Place, home, variable};
 use redaction::Redaction;
 #[cfg(feature = "record")]
 pub(crate) use redaction::{RedactionReporter, redactor};
-pub(crate) use source::Source;
+pub(crate) use source::{NoTranscript, Source};
 pub(crate) use stamp::Stamp;
 
 /// What comes of a file that is refused.

@@ -31,7 +31,7 @@ pub(crate) fn candidates(folders: &[PathBuf]) -> Outcome<(Vec<Place>, Candidates
         return Ok((Vec::new(), candidates));
     }
     let (there, missing): (Vec<Place>, Vec<Place>) =
-        places::all().into_iter().partition(|place| place.folder.is_dir());
+        places::all().into_iter().partition(|place| place.folder.exists());
     if there.is_empty() {
         let failure = Failure::new("no agent keeps its sessions in one of the usual folders");
         let failure =

@@ -210,7 +210,7 @@ fn owner(path: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a file has the name of a database.
-pub(super) fn is_named_database(path: &Path) -> bool {
+pub(crate) fn is_named_database(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "db")
 }
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A folder in which an agent keeps its sessions.
+/// A folder in which an agent keeps its sessions, or a database of them.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) agent: &'static str,
@@ -18,6 +18,9 @@ impl Place {
     /// What is read of it: of agents that keep other things there too, the chats of each project, or
     /// the databases.
     pub(crate) fn sources(&self) -> Vec<PathBuf> {
+        if self.folder.is_file() {
+            return vec![self.folder.clone()];
+        }
         let is_source: fn(&PathBuf) -> bool = match self.agent {
             GEMINI | QWEN => |chats| chats.is_dir(),
             OPENCODE => |file| file.extension().is_some_and(|end| end == "db"),
@@ -72,7 +75,10 @@ pub(crate) fn all() -> Vec<Place> {
     places.add_home("Kimi", ".kimi/sessions");
     places.add_variable("Kimi", "KIMI_CODE_HOME", "sessions");
     places.add_home("Kimi", ".kimi-code/sessions");
+    places.add_variable(QWEN, "QWEN_RUNTIME_DIR", "projects");
+    places.add_variable(QWEN, "QWEN_HOME", "projects");
     places.add_home(QWEN, ".qwen/projects");
+    places.add_variable("Copilot", "COPILOT_HOME", "session-state");
     places.add_home("Copilot", ".copilot/session-state");
     places.add_home("Cline", ".cline/data/sessions");
     if cfg!(target_os = "windows") {
@@ -83,6 +89,13 @@ pub(crate) fn all() -> Vec<Place> {
         places.add_xdg("Cline", ("XDG_CONFIG_HOME", ".config"), OF_EDITOR);
     }
     places.add_xdg(OPENCODE, ("XDG_DATA_HOME", ".local/share"), "opencode");
+    // A name without a folder is one in the folder above.
+    if let Some(file) = variable("OPENCODE_DB").map(PathBuf::from).filter(|of| of.is_absolute()) {
+        let is_listed = |of: &Place| file.parent() == Some(of.folder.as_path());
+        if !places.all.iter().any(is_listed) {
+            places.add(OPENCODE, file);
+        }
+    }
     places.add_variable("Continue", "CONTINUE_GLOBAL_DIR", "sessions");
     places.add_home("Continue", ".continue/sessions");
     places.add_xdg("goose", ("XDG_DATA_HOME", ".local/share"), "goose/sessions");

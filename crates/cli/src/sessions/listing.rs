@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
     index::{Index, Known},
-    project::project,
+    project::{project, session},
     summary::Summary,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     copies::{Copies, SessionAnswers},
     failure::{Outcome, Stop},
     input::{Candidate, Candidates, Stamp},
-    input::{Found, FoundKind, Opened, Opening, Progress},
+    input::{Found, FoundKind, NoTranscript, Opened, Opening, Progress, is_named_database},
     lens::{Counting, Lens},
     output, store,
     usage::PriceTable,
@@ -140,7 +140,9 @@ impl Reading {
             };
             match known {
                 Ok(known) => {
-                    if let Some(key) = candidate.key.clone() {
+                    // What a database is that is not read is said each time.
+                    let is_said = known.is_none() && is_named_database(candidate.path());
+                    if let Some(key) = candidate.key.clone().filter(|_| !is_said) {
                         self.index.put(key, candidate.stamp, known.clone());
                     }
                     self.take(candidate, known, &mut listed);
@@ -235,9 +237,19 @@ impl Reading {
     fn read(&self, found: &Found, copies: &Copies) -> Outcome<Known> {
         let [uncounted, counted] = &self.lens;
         let of = |lens, counts, progress| {
-            let opened = Opening::Found(found.clone()).open(progress, None)?;
-            let Opened::Source(mut source) = opened else { return Ok(None) };
-            let mut summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
+            let mut source = match Opening::Found(found.clone()).open(progress, None)? {
+                Opened::Source(source) => source,
+                Opened::NoTranscript(path, NoTranscript(why)) => {
+                    if is_named_database(&path) {
+                        let note = format!("{}: {why}", path.display());
+                        self.bar.suspend(|| output::note(&note));
+                    }
+                    return Ok(None);
+                }
+            };
+            let name = session(&found.path);
+            let mut summary =
+                Summary::of(&mut source, name.as_deref(), lens, (&self.prices, copies), counts)?;
             summary.project.clone_from(&source.report().folder);
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
@@ -263,7 +275,7 @@ impl Reading {
         let [_, counted] = &self.lens;
         let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
         let Opened::Source(mut source) = opened else { return Ok(None) };
-        let summary = Summary::of(&mut source, counted, (&self.prices, copies), true)?;
+        let summary = Summary::of(&mut source, None, counted, (&self.prices, copies), true)?;
         Ok(summary.session.is_some().then_some(summary))
     }
 

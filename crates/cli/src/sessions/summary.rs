@@ -96,9 +96,11 @@ answer! {
 }
 
 impl Summary {
-    /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so.
+    /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so. `name`
+    /// is that of its session where it stands beside the file.
     pub(super) fn of(
         source: &mut Source,
+        name: Option<&str>,
         lens: &Lens,
         (table, copies): (&PriceTable, &Copies),
         counts: bool,
@@ -115,7 +117,9 @@ impl Summary {
         let mut calls = CalledTools::default();
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
-            summary.session.get_or_insert_with(|| viewed.session.to_string());
+            if summary.session.is_none() {
+                summary.session = Some(name.unwrap_or(&viewed.session).to_owned());
+            }
             summary.note_time(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);
             calls.note(&viewed);

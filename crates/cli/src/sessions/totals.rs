@@ -79,8 +79,8 @@ pub(super) struct Total {
     name: Option<String>,
     window: Option<LimitWindow>,
     sessions: u64,
-    /// When the last of them came.
-    last: i64,
+    /// When the last of them came, where that is said.
+    last: Option<i64>,
     figures: Figures,
 }
 
@@ -107,21 +107,23 @@ pub(super) fn totals(
         }
         let mut keys = HashSet::new();
         for cell in &summary.cells {
-            let at = cell.at.unwrap_or_else(|| session.at());
+            // What says no time is chosen by that of its file, and is told of none.
+            let stated = cell.at.or(summary.ended);
+            let at = stated.unwrap_or_else(|| session.at());
             if at.saturating_add(CELL) <= *within.start() || at > *within.end() {
                 continue;
             }
             let client = &summary.format;
             let of = match by {
-                By::Window => of_windows(&windows, client, at),
-                _ => vec![(name_of(by, session, client, cell, at), None)],
+                By::Window => of_windows(&windows, client, stated),
+                _ => vec![(name_of(by, session, client, cell, stated), None)],
             };
             for key in of {
                 let total = totals.entry(key.clone()).or_default();
                 total.sessions += u64::from(keys.insert(key));
-                total.add(cell, at);
+                total.add(cell, stated);
             }
-            all.add(cell, at);
+            all.add(cell, stated);
         }
         all.sessions += u64::from(!keys.is_empty());
     }
@@ -142,16 +144,16 @@ pub(super) fn totals(
 }
 
 impl Total {
-    fn add(&mut self, cell: &Cell, at: i64) {
+    fn add(&mut self, cell: &Cell, at: Option<i64>) {
         self.last = self.last.max(at);
         self.figures.add(&cell.figures);
     }
 }
 
-fn name_of(by: By, session: &Listed, client: &str, cell: &Cell, at: i64) -> Option<String> {
+fn name_of(by: By, session: &Listed, client: &str, cell: &Cell, at: Option<i64>) -> Option<String> {
     match by {
-        By::Day => day(at).map(|day| day.to_string()),
-        By::Week => day(at).map(|day| {
+        By::Day => at.and_then(day).map(|day| day.to_string()),
+        By::Week => at.and_then(day).map(|day| {
             let week = day.iso_week_date();
             format!("{}-W{:02}", week.year(), week.week())
         }),
@@ -185,8 +187,10 @@ fn windows(listed: &[Listed]) -> Vec<(&str, LimitWindow)> {
 
 /// The windows of a client that an answer falls into, one of each length; without a number where there
 /// is none.
-fn of_windows(windows: &[(&str, LimitWindow)], client: &str, at: i64) -> Vec<Key> {
-    let holds = |window: &LimitWindow| window.begins() < at + CELL && at < window.resets;
+fn of_windows(windows: &[(&str, LimitWindow)], client: &str, at: Option<i64>) -> Vec<Key> {
+    let holds = |window: &LimitWindow| {
+        at.is_some_and(|at| window.begins() < at + CELL && at < window.resets)
+    };
     let mut of: Vec<Key> = Vec::new();
     let mut last = None;
     for (index, (owner, window)) in windows.iter().enumerate() {
@@ -223,7 +227,8 @@ pub(super) fn table(totals: &[Total], all: &Total, by: By, out: &mut Output) -> 
         row.push(plain(name));
         row
     };
-    let mut rows: Vec<_> = totals.iter().map(|total| row(total, total.shown())).collect();
+    let none = if matches!(by, By::Day | By::Week) { "no time" } else { UNKNOWN };
+    let mut rows: Vec<_> = totals.iter().map(|total| row(total, total.shown(none))).collect();
     rows.push(row(all, "total".to_owned()));
     let table = Table::new(columns).fitted(&rows);
     table.head(out)?;
@@ -231,9 +236,9 @@ pub(super) fn table(totals: &[Total], all: &Total, by: By, out: &mut Output) -> 
 }
 
 impl Total {
-    /// What it is called for people.
-    fn shown(&self) -> String {
-        let name = self.name.as_deref().unwrap_or(UNKNOWN);
+    /// What it is called for people; `none` where it has no name.
+    fn shown(&self, none: &str) -> String {
+        let name = self.name.as_deref().unwrap_or(none);
         let Some(window) = self.window else { return name.to_owned() };
         let length = match (window.minutes / 60, window.minutes % 60) {
             (hours, 0) if hours > 0 && hours % 24 == 0 => format!("{} d", hours / 24),
@@ -269,7 +274,7 @@ answer! {
     pub(crate) struct TotalRow<'t> {
         /// the day (`2026-11-27`), the week (`2026-W48`), the folder of the project, the model, the
         /// format, or the tools with `, ` between them; of a window the format; null for the answers of
-        /// which the source does not say it, or that called no tool
+        /// which the source does not say it (of a day: no time), or that called no tool
         name: Option<&'t str>,
         /// with `--by window`: the window that the answers fall into; left out where none is known
         window?: WindowAnswer,

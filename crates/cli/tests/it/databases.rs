@@ -141,3 +141,35 @@ fn a_database_of_something_else_is_refused_by_what_it_is() {
                    not read";
     assert!(run.err.starts_with(refused), "{}", run.err);
 }
+
+#[test]
+fn a_database_that_is_not_read_is_named_with_the_sessions_each_time() {
+    let home = Home::new();
+    let place = home.folder.path().join(".local/share/goose/sessions");
+    fs::create_dir_all(&place).unwrap();
+    let goose = Connection::open(place.join("sessions.db")).unwrap();
+    let tables =
+        "CREATE TABLE schema_version (v); CREATE TABLE sessions (id); CREATE TABLE messages (id)";
+    goose.execute_batch(tables).unwrap();
+    for _ in 0..2 {
+        let run = home.run(&["sessions"]);
+        assert!(run.out.contains("Mind the quay."), "{}", run.out);
+        let note = "sessions.db: expected a transcript of a known format, found the database of goose, \
+                    which is not read: `goose session export --session-id ID --format json` gives a session of it";
+        assert!(run.err.contains(note), "{}", run.err);
+        assert_eq!(run.code, Some(0));
+    }
+}
+
+#[test]
+fn the_database_that_a_variable_names_is_read() {
+    let home = Home::new();
+    let elsewhere = home.folder.path().join("elsewhere.db");
+    home.owner.execute("VACUUM INTO ?1", [elsewhere.to_str().unwrap()]).unwrap();
+    fs::remove_dir_all(home.folder.path().join(".local")).unwrap();
+    let mut command = support::afterimage(&["sessions", "--no-index"]);
+    let home = home.folder.path();
+    let output = command.env("HOME", home).env("OPENCODE_DB", &elsewhere).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.contains("OpenCode ~/elsewhere.db") && out.contains("Mind the quay."), "{out}");
+}

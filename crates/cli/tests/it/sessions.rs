@@ -207,7 +207,10 @@ fn each_agent_is_looked_for_where_it_keeps_its_sessions() {
         r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"Fire the kiln."}],"toolCalls":[]},"time":1794000000000}"#,
     ];
     home.write(".kimi-code/sessions/wd_k/session_k/agents/main/wire.jsonl", &kiln.join("\n"));
-    home.write(".kimi-code/sessions/wd_k/session_k/state.json", r#"{"version":2,"cwd":"/w/kiln"}"#);
+    home.write(
+        ".kimi-code/sessions/wd_k/session_k/state.json",
+        r#"{"id":"session_k","version":2,"cwd":"/w/kiln"}"#,
+    );
     let cove = [
         r#"{"type":"session.start","id":"1","timestamp":"2026-11-06T09:00:00Z","parentId":null,"data":{"sessionId":"cove","context":{"cwd":"/w/cove"}}}"#,
         r#"{"type":"user.message","id":"2","timestamp":"2026-11-06T09:00:01Z","parentId":"1","data":{"content":"Chart the cove."}}"#,
@@ -228,16 +231,51 @@ fn each_agent_is_looked_for_where_it_keeps_its_sessions() {
     let known: Vec<_> = home
         .json(&[])
         .iter()
-        .map(|of| [&of["project"], &of["first"]["text"]].map(|of| of.as_str().unwrap().to_owned()))
+        .map(|of| {
+            let members = [&of["session"], &of["project"], &of["first"]["text"]];
+            members.map(|of| of.as_str().unwrap().to_owned())
+        })
         .collect();
-    for (project, words) in [
-        ("/w/bay", "Sound the bay."),
-        ("/w/kiln", "Fire the kiln."),
-        ("/w/cove", "Chart the cove."),
-        ("/w/rig", "Rig the mast."),
+    for row in [
+        ["quail", "/w/bay", "Sound the bay."],
+        ["session_k", "/w/kiln", "Fire the kiln."],
+        ["cove", "/w/cove", "Chart the cove."],
+        ["rig", "/w/rig", "Rig the mast."],
     ] {
-        assert!(known.contains(&[project.to_owned(), words.to_owned()]), "{known:?}");
+        assert!(known.contains(&row.map(str::to_owned)), "{known:?}");
     }
+}
+
+#[test]
+fn agents_are_looked_for_where_their_variables_say() {
+    let home = Home::new();
+    let cove = r#"{"type":"user.message","id":"2","timestamp":"2026-11-06T09:00:01Z","data":{"content":"Chart the cove."}}"#;
+    let quail = r#"{"uuid":"q1","parentUuid":null,"sessionId":"quail","type":"user","message":{"role":"user","parts":[{"text":"Sound the bay."}]}}"#;
+    home.write("cp/session-state/cove/events.jsonl", cove);
+    home.write("q1/projects/-w/chats/quail.jsonl", quail);
+    home.write("q2/projects/-w/chats/quail.jsonl", &quail.replace("bay", "sound"));
+    let mut command = support::afterimage(&["sessions", "--json", "--no-index"]);
+    command.env("HOME", home.path());
+    for (name, folder) in [("COPILOT_HOME", "cp"), ("QWEN_RUNTIME_DIR", "q1"), ("QWEN_HOME", "q2")]
+    {
+        command.env(name, home.path().join(folder));
+    }
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    for words in ["Chart the cove.", "Sound the bay.", "Sound the sound."] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+}
+
+#[test]
+fn answers_without_a_time_are_of_no_day() {
+    let home = Home::new();
+    let told = r#"{"sessionId":"ebb","history":[{"message":{"role":"user","content":"When?"}},{"message":{"role":"assistant","content":"At noon.","usage":{"promptTokens":30,"completionTokens":4}}}]}"#;
+    home.write(".continue/sessions/ebb.json", told);
+    home.write(".claude/projects/-w/ash.jsonl", &claude("ash", 3, "Mind the ash."));
+    let days = home.run(&["sessions", "--by", "day"]).out;
+    let names: Vec<&str> = days.lines().filter_map(|row| Some(row.rsplit_once("  ")?.1)).collect();
+    assert_eq!(names, ["DAY", "2026-11-03", "no time", "total"], "{days}");
+    assert_eq!(totals(&home, &["--by", "week"]).last().unwrap().split(' ').next(), Some("–:"));
 }
 
 #[cfg(target_os = "linux")]
