@@ -59,6 +59,20 @@ impl Price {
         Self { tiers, terms }
     }
 
+    /// The price of what is run under a term of tokens; `None` where that has no price.
+    pub(super) fn under(&self, term: &str) -> Option<Self> {
+        let Some(TermPrice::Tokens(factor)) = self.terms.get(term) else { return None };
+        let tier = |of: &Rates| Rates {
+            over: of.over,
+            input: factor.saturating_times(of.input),
+            cache_read: factor.saturating_times(of.cache_read),
+            cache_write_5m: factor.saturating_times(of.cache_write_5m),
+            cache_write_1h: factor.saturating_times(of.cache_write_1h),
+            output: factor.saturating_times(of.output),
+        };
+        Some(Self { tiers: self.tiers.iter().map(tier).collect(), terms: self.terms.clone() })
+    }
+
     /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
     /// missing, or a term of it has no price. The whole request costs what its tier says; where a
     /// provider ran the model several times, each run has its own. What was written to the cache and

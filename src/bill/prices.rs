@@ -5,13 +5,14 @@ use serde::Deserialize;
 use super::{
     Price,
     dated_table::{ModelTable, Provider, day, on_line, read, shape},
+    model_name::HostedName,
     price::{Factor, Rates, TermPrice},
 };
 use crate::{
     Result,
     request::Exchange,
     transcript::{Currency, Money, Usage},
-    usage::WEB_SEARCH,
+    usage::{REGIONAL, WEB_SEARCH},
 };
 
 /// The table that comes along, which says its date and its sources itself.
@@ -52,6 +53,8 @@ pub struct Prices {
     date: String,
     currency: Currency,
     models: ModelTable<Price>,
+    /// The same where a model runs in a region; without those for which the table does not say that.
+    regional: ModelTable<Price>,
 }
 
 /// Why an exchange has no price.
@@ -92,7 +95,7 @@ impl Prices {
         let currency = Currency::from_name(&currency).ok_or_else(|| {
             shape(format!("expected a currency of three capital letters, found {currency:?}"))
         })?;
-        let mut providers = Vec::new();
+        let (mut providers, mut regional) = (Vec::new(), Vec::new());
         for TomlProvider { name, source, prefixes, suffixes, terms, web_search, model } in provider
         {
             let mut models = Vec::new();
@@ -113,9 +116,15 @@ impl Prices {
                     .map_err(|wrong| on_line(shape(format!("{names}: {wrong}")), text, at))?;
                 models.push((model.names.into_inner(), price));
             }
-            providers.push(Provider { name, source, prefixes, suffixes, models });
+            let provider = Provider { name, source, prefixes, suffixes, models };
+            let in_region = |(names, price): &(Vec<String>, Price)| {
+                Some((names.clone(), price.under(REGIONAL)?))
+            };
+            let models = provider.models.iter().filter_map(in_region).collect();
+            regional.push(Provider { models, ..provider.clone() });
+            providers.push(provider);
         }
-        let models = ModelTable { providers };
+        let [models, regional] = [providers, regional].map(|providers| ModelTable { providers });
         if models.is_empty() {
             return Err(shape("expected the price of a model, found none".to_owned()));
         }
@@ -126,7 +135,7 @@ impl Prices {
                 return Err(shape(format!("the model {name:?} has two prices")));
             }
         }
-        Ok(Self { date, currency, models })
+        Ok(Self { date, currency, models, regional })
     }
 
     /// The day on which the prices were as they are here.
@@ -144,11 +153,16 @@ impl Prices {
         self.models.sources()
     }
 
-    /// The price of a model; `None` where the table does not name it.
+    /// The price of a model; `None` where the table does not name it. A model of Anthropic's that
+    /// Bedrock or Vertex AI serves has that of its own name, with the term `endpoint=regional` where the
+    /// name says that it runs in a region.
     ///
     /// Cost: O(names in the table) for each form of the name.
     pub fn of(&self, model: &str) -> Option<&Price> {
-        self.models.of(model)
+        self.models.of(model).or_else(|| {
+            let HostedName { model, is_regional } = HostedName::of(model)?;
+            if is_regional { &self.regional } else { &self.models }.of(&model)
+        })
     }
 
     /// What an exchange cost by these prices. Looks the model up, as [`Prices::of`].

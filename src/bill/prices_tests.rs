@@ -178,3 +178,29 @@ fn the_table_that_comes_along_is_dated_and_names_its_sources() {
         assert_eq!(prices.of(name).is_some(), is_known, "{name}");
     }
 }
+
+#[test]
+fn a_model_that_platforms_serve_costs_what_it_does_there() {
+    let prices = Prices::embedded().unwrap();
+    let cost = |model: &str| {
+        let cost = prices.cost(&exchange(Some(model), r#"{"input":1000000,"output":0}"#));
+        cost.map_or_else(|wrong| format!("{wrong:?}"), Money::decimal)
+    };
+    for (model, expected) in [
+        // A region costs a tenth more from Claude 4.5 on.
+        ("global.anthropic.claude-opus-4-5-20251101-v1:0", "5"),
+        ("us.anthropic.claude-opus-4-5-20251101-v1:0", "5.5"),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", "1.1"),
+        ("eu.anthropic.claude-opus-4-1-20250805-v1:0", "15"),
+        ("claude-opus-4-5@20251101", "5"),
+        // What no page states has no price there.
+        ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", "UnknownModel"),
+        ("us.anthropic.claude-novel-9-v1:0", "UnknownModel"),
+    ] {
+        assert_eq!(cost(model), expected, "{model}");
+    }
+    let own = TABLE.replace("tide-4\"", "claude-tide-4\"");
+    let own = Prices::from_toml(&own).unwrap();
+    assert!(own.of("global.anthropic.claude-tide-4-v1:0").is_some());
+    assert!(own.of("us.anthropic.claude-tide-4-v1:0").is_none(), "the table has no such term");
+}

@@ -4,7 +4,10 @@ use serde::Deserialize;
 
 use crate::{
     Result,
-    bill::dated_table::{ModelTable, Provider, day, on_line, read, shape},
+    bill::{
+        dated_table::{ModelTable, Provider, day, on_line, read, shape},
+        model_name::HostedName,
+    },
     transcript::Api,
 };
 
@@ -157,10 +160,11 @@ impl CacheRules {
         self.models.sources()
     }
 
-    /// The rules for a model; `None` where the table does not name it. O(names in the table) for
-    /// each form of the name.
+    /// The rules for a model; `None` where the table does not name it. A model of Anthropic's that
+    /// Bedrock or Vertex AI serves has those of its own name. O(names in the table) for each form of the
+    /// name.
     pub fn of(&self, model: &str) -> Option<&ModelRules> {
-        self.models.of(model)
+        self.models.of(model).or_else(|| self.models.of(&HostedName::of(model)?.model))
     }
 }
 

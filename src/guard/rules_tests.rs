@@ -128,3 +128,12 @@ fn a_write_costs_by_the_rules_what_it_costs_by_the_prices() {
     }
     assert!(compared > 60, "{compared}");
 }
+
+#[test]
+fn a_model_that_platforms_serve_has_the_rules_of_its_own_name() {
+    let rules = CacheRules::embedded().unwrap();
+    let own = rules.of("claude-opus-4-5").unwrap();
+    for name in ["us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5@20251101"] {
+        assert_eq!(rules.of(name), Some(own), "{name}");
+    }
+}

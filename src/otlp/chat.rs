@@ -1,6 +1,6 @@
 //! A request, and what came back, as the attributes of a span.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, iter};
 
 use super::{
     parts::{message, parts_of, tool},
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     json::{Object, ObjectExt, Value, object},
-    request::{Exchange, Provenance, Recording, Request, TurnStart, definitions},
+    request::{Exchange, Provenance, Recording, Request, TOOL_CONFIG, TurnStart, tool_list},
     transcript::{Api, TranscriptFormat, Usage, provider_json},
 };
 
@@ -21,15 +21,27 @@ pub(super) fn provider(api: Api, format: TranscriptFormat) -> &'static str {
 /// The parameters that the conventions name, and what providers call them.
 const PARAMETERS: [(&str, &[&str]); 9] = [
     ("gen_ai.request.temperature", &["temperature"]),
-    ("gen_ai.request.top_p", &["top_p"]),
-    ("gen_ai.request.top_k", &["top_k"]),
-    ("gen_ai.request.max_tokens", &["max_tokens", "max_completion_tokens", "max_output_tokens"]),
-    ("gen_ai.request.frequency_penalty", &["frequency_penalty"]),
-    ("gen_ai.request.presence_penalty", &["presence_penalty"]),
+    ("gen_ai.request.top_p", &["top_p", "topP"]),
+    ("gen_ai.request.top_k", &["top_k", "topK"]),
+    (
+        "gen_ai.request.max_tokens",
+        &[
+            "max_tokens",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "maxTokens",
+            "maxOutputTokens",
+            "num_predict",
+        ],
+    ),
+    ("gen_ai.request.frequency_penalty", &["frequency_penalty", "frequencyPenalty"]),
+    ("gen_ai.request.presence_penalty", &["presence_penalty", "presencePenalty"]),
     ("gen_ai.request.seed", &["seed"]),
-    ("gen_ai.request.choice.count", &["n"]),
+    ("gen_ai.request.choice.count", &["n", "candidateCount"]),
     ("gen_ai.request.stream", &["stream"]),
 ];
+/// The members in which Gemini, Bedrock and Ollama have theirs.
+const CONFIGS: [&str; 4] = ["generationConfig", "generation_config", "inferenceConfig", "options"];
 
 /// What the last request of a session held.
 #[derive(Debug, Default)]
@@ -188,7 +200,12 @@ fn put_request(
     let api = request.api();
     let system_key = body.keys().find(|key| api.is_system(key)).cloned();
     let mut system = system_key.and_then(|key| body.shift_remove(&key));
-    let mut tools = body.shift_remove("tools");
+    let listed: Vec<Value> = tool_list(&body).into_iter().cloned().collect();
+    let mut tools = (!listed.is_empty()).then(|| Value::Array(listed));
+    body.shift_remove("tools");
+    if let Some(Value::Object(config)) = body.get_mut(TOOL_CONFIG) {
+        config.shift_remove("tools");
+    }
     if let Some(before) = before.as_deref_mut() {
         // The end of a request that was worked out has none.
         if at > 0 && matches!(request.provenance(), Provenance::Reconstructed { .. }) {
@@ -206,13 +223,8 @@ fn put_request(
             }
         }
     }
-    let tools = match tools {
-        Some(Value::Array(list)) => list,
-        Some(group @ Value::Object(_)) => vec![group],
-        _ => Vec::new(),
-    };
-    if !tools.is_empty() {
-        let tools: Value = tools.iter().flat_map(definitions).cloned().map(tool).collect();
+    if let Some(Value::Array(tools)) = tools {
+        let tools: Value = tools.into_iter().map(tool).collect();
         attributes.put_json("gen_ai.tool.definitions", &tools);
     }
     if let Some(system) = system.filter(|system| !system.is_null()) {
@@ -237,24 +249,37 @@ fn put_request(
 
 fn put_parameters(attributes: &mut Attributes, mut body: Object) {
     body.shift_remove("model");
-    for (name, keys) in PARAMETERS {
-        let is_plain = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
-        let key = keys.iter().find(|key| body.get(key).is_some_and(is_plain));
-        attributes.put_some(name, key.and_then(|key| body.shift_remove(key)));
-    }
-    for key in ["stop_sequences", "stop"] {
-        let is_text = |list: &[Value]| list.iter().all(|stop| stop.as_str().is_some());
-        match body.get(key) {
-            Some(Value::Array(list)) if is_text(list) => {
-                attributes.put_some("gen_ai.request.stop_sequences", body.shift_remove(key));
-            }
-            Some(Value::String(stop)) => {
-                attributes.put("gen_ai.request.stop_sequences", vec![stop.as_str().into()]);
-                body.shift_remove(key);
-            }
-            _ => {}
+    let mut configs: Vec<(&str, Object)> = Vec::new();
+    for key in CONFIGS {
+        if let Some(Value::Object(config)) = body.get_mut(key) {
+            configs.push((key, std::mem::take(config)));
         }
     }
+    let mut take = |keys: &[&str], is_one: &dyn Fn(&Value) -> bool| {
+        let mut holders = iter::once(&mut body).chain(configs.iter_mut().map(|(_, of)| of));
+        holders.find_map(|of| {
+            let key = keys.iter().find(|key| of.get(key).is_some_and(is_one))?;
+            of.shift_remove(key)
+        })
+    };
+    for (name, keys) in PARAMETERS {
+        let is_plain = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
+        attributes.put_some(name, take(keys, &is_plain));
+    }
+    let is_text = |value: &Value| match value {
+        Value::Array(list) => list.iter().all(|stop| stop.as_str().is_some()),
+        other => other.as_str().is_some(),
+    };
+    let stops = take(&["stop_sequences", "stop", "stopSequences"], &is_text);
+    let stops = stops.map(|of| if of.as_array().is_some() { of } else { vec![of].into() });
+    attributes.put_some("gen_ai.request.stop_sequences", stops);
+    for (key, config) in configs {
+        body.put(key, config);
+    }
+    body.retain(|key, value| {
+        let is_config = key == TOOL_CONFIG || CONFIGS.contains(&key.as_str());
+        !is_config || value.as_object().is_none_or(|of| !of.is_empty())
+    });
     if !body.is_empty() {
         attributes.put_json("afterimage.request.parameters", &body.into());
     }

@@ -122,12 +122,31 @@ fn image(block: Value) -> Result<Object, Object> {
     let at = |places: &[&str]| {
         places.iter().find_map(|place| block.pointer(place)?.as_str().map(str::to_owned))
     };
-    let declared = at(&["/source/media_type", "/mimeType", "/media_type"]);
-    let place = at(&["/image_url/url", "/image_url", "/image", "/source/url", "/url"]);
+    let of_bedrock = || at(&["/image/format"]).map(|format| format!("image/{format}"));
+    let declared = at(&[
+        "/source/media_type",
+        "/mimeType",
+        "/media_type",
+        "/inlineData/mimeType",
+        "/fileData/mimeType",
+    ]);
+    let declared = declared.or_else(of_bedrock);
+    let place = at(&[
+        "/image_url/url",
+        "/image_url",
+        "/image",
+        "/source/url",
+        "/url",
+        "/fileData/fileUri",
+        "/image/source/s3Location/uri",
+    ]);
     let data_url = place.as_deref().and_then(|url| url.strip_prefix("data:")?.split_once(','));
     let (media_type, data) = match data_url {
         Some((head, data)) => (head.split(';').next().map(str::to_owned), Some(data.to_owned())),
-        None => (declared, at(&["/source/data", "/data", "/result"])),
+        None => (
+            declared,
+            at(&["/source/data", "/data", "/result", "/inlineData/data", "/image/source/bytes"]),
+        ),
     };
     let file = at(&["/source/file_id", "/file_id"]);
     let (kind, key, value) = match (data, place, file) {
@@ -151,17 +170,24 @@ fn image(block: Value) -> Result<Object, Object> {
 pub(super) fn tool(tool: Value) -> Value {
     let Value::Object(mut tool) = tool else { return tool };
     let mut definition = object! { "type": "function" };
-    if tool.get("type").is_some_and(|kind| kind.as_str() != Some("function")) {
+    let is_other = tool.get("type").is_some_and(|kind| kind.as_str() != Some("function"));
+    let inner = ["function", "toolSpec"].into_iter().find(|key| tool.contains_key(key));
+    // The provider's own tools of Gemini have neither type nor name.
+    if is_other || inner.is_none() && !tool.contains_key("name") && !tool.contains_key("type") {
         return tool.into();
     }
-    let mut inner = match tool.shift_remove("function") {
+    let mut inner = match inner.and_then(|key| tool.shift_remove(key)) {
         Some(Value::Object(function)) => function,
         _ => tool,
     };
     inner.shift_remove("type");
-    if let Some(schema) = inner.shift_remove("input_schema") {
-        inner.put("parameters", schema);
-    }
+    let schema = match inner.shift_remove("inputSchema") {
+        Some(Value::Object(mut schema)) => schema.shift_remove("json").or(Some(schema.into())),
+        other => other,
+    };
+    let mut own = ["input_schema", "parametersJsonSchema"].into_iter();
+    let schema = schema.or_else(|| own.find_map(|key| inner.shift_remove(key)));
+    inner.put_some("parameters", schema);
     definition.extend(inner);
     definition.into()
 }

@@ -325,10 +325,13 @@ pub(super) fn without_mark(tool: &Value) -> Cow<'_, Value> {
 }
 
 /// The member in which Bedrock has the tools, and how they are chosen.
-pub(super) const TOOL_CONFIG: &str = "toolConfig";
+pub(crate) const TOOL_CONFIG: &str = "toolConfig";
+
+/// The member of an element of its lists that says where a cache may end.
+pub(super) const CACHE_POINT: &str = "cachePoint";
 
 /// The definitions of the tools of a request.
-pub(super) fn tool_list(request: &Object) -> Vec<&Value> {
+pub(crate) fn tool_list(request: &Object) -> Vec<&Value> {
     let listed = request.get("tools").or_else(|| request.get(TOOL_CONFIG)?.get("tools"));
     let tools = match listed {
         Some(Value::Array(list)) => list.as_slice(),
@@ -336,14 +339,19 @@ pub(super) fn tool_list(request: &Object) -> Vec<&Value> {
         Some(group @ Value::Object(_)) => std::slice::from_ref(group),
         _ => &[],
     };
-    tools.iter().flat_map(definitions).collect()
+    tools.iter().flat_map(definitions).filter(|tool| !is_mark(tool)).collect()
+}
+
+/// Whether an element of Bedrock's list of tools says where a cache may end, and is none of them.
+fn is_mark(tool: &Value) -> bool {
+    tool.as_object().is_some_and(|of| of.keys().eq([CACHE_POINT]))
 }
 
 /// The members under which Gemini has the definitions of functions, as a group.
 pub(super) const GROUPS: [&str; 2] = ["functionDeclarations", "function_declarations"];
 
 /// The definitions that an element of a list of tools is: of a group, which has nothing else, several.
-pub(crate) fn definitions(tool: &Value) -> &[Value] {
+fn definitions(tool: &Value) -> &[Value] {
     let group = tool.as_object().filter(|members| members.len() == 1);
     let listed = group.and_then(|of| GROUPS.iter().find_map(|key| of.get(key)?.as_array()));
     listed.unwrap_or(std::slice::from_ref(tool))

@@ -44,12 +44,12 @@ mod tools;
 pub(crate) use answers::{Answer, Answers};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
-pub(crate) use compare::definitions;
 #[cfg(feature = "rules")]
 pub(crate) use compare::{Changes, changes};
 pub use compare::{
     FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,
 };
+pub(crate) use compare::{TOOL_CONFIG, tool_list};
 pub(crate) use grown::TurnStart;
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;

@@ -6,7 +6,7 @@ use crate::{
     transcript::Api,
 };
 
-use super::compare::{GROUPS, TOOL_CONFIG};
+use super::compare::{CACHE_POINT, GROUPS, TOOL_CONFIG};
 
 /// A run of bytes of a request that belongs to one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,9 @@ pub(super) fn parts(body: &str, api: Api, frames: &Frames) -> Vec<RequestPart> {
                     tiling.push(PartKind::Parameter { name }, inner.whole);
                     continue;
                 }
-                for (index, tool) in json::children(body, inner.value).into_iter().enumerate() {
+                let tools = json::children(body, inner.value).into_iter();
+                let tools = tools.filter(|tool| !is_mark(body, tool));
+                for (index, tool) in tools.enumerate() {
                     let name = tool_name(body, &tool);
                     tiling.push(PartKind::Tool { index, name }, tool.whole);
                 }
@@ -174,6 +176,12 @@ fn definitions(body: &str, tool: PlacedValue) -> Vec<PlacedValue> {
     vec![tool]
 }
 
+/// As in the module `compare`, in a body.
+fn is_mark(body: &str, tool: &PlacedValue) -> bool {
+    let members = json::children(body, tool.value.clone());
+    matches!(&members[..], [only] if only.key.as_deref() == Some(CACHE_POINT))
+}
+
 fn tool_name(body: &str, tool: &PlacedValue) -> String {
     string(body, tool, &["function", "name"])
         .or_else(|| string(body, tool, &["name"]))
@@ -197,6 +205,15 @@ pub(super) fn role(body: &str, message: &PlacedValue) -> String {
 mod tests {
     use super::*;
     use crate::request::{Provenance, Request};
+
+    #[test]
+    fn a_mark_of_a_cache_among_tools_is_no_tool() {
+        let body = r#"{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"a","inputSchema":{}}},{"cachePoint":{"type":"default"}}]}}"#;
+        let request = Request::new(Api::Converse, Provenance::Sent, body.into(), Frames::default());
+        assert_eq!(request.tools().len(), 1);
+        let owners = request.in_cache_order().unwrap().owners().to_string();
+        assert!(owners.contains("tool:a") && !owners.contains("cachePoint"), "{owners}");
+    }
 
     #[test]
     fn owned_bytes_a_tool_is_called_the_same_in_the_body_and_in_cache_order() {

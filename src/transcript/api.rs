@@ -35,7 +35,7 @@ const HELPERS: [&str; 8] = [
 
 /// APIs of models that are not read: the end of a path, what the address holds besides, the name. The
 /// first that matches counts, so an end that is two providers' stands first where it needs more.
-const UNREAD: [(&str, &str, &str); 20] = [
+const UNREAD: [(&str, &str, &str); 22] = [
     (":generateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":streamGenerateContent", CODE_ASSIST, "Gemini Code Assist"),
     (":rawPredict", "", "Vertex AI"),
@@ -43,6 +43,8 @@ const UNREAD: [(&str, &str, &str); 20] = [
     (":predict", "aiplatform", "Vertex AI"),
     (":serverStreamingPredict", "aiplatform", "Vertex AI"),
     (".BidiGenerateContent", "", "Gemini Live"),
+    ("/interactions", "/v1beta", "Gemini Interactions"),
+    ("/interactions", "googleapis", "Gemini Interactions"),
     ("/invoke", "/model/", "Amazon Bedrock"),
     ("/invoke-with-response-stream", "/model/", "Amazon Bedrock"),
     ("/invoke-with-bidirectional-stream", "/model/", "Amazon Bedrock"),
@@ -90,6 +92,21 @@ pub(super) fn may_be_ollamas(uri: &str) -> bool {
     PATHS.iter().any(|of| matches!(of.1, Api::Ollama | Api::Generate) && leads(uri, of))
 }
 
+/// Whether a request is one of Ollama's that says nothing: it loads a model, or lets one go.
+pub(super) fn loads_model(uri: &str, request: &Value) -> bool {
+    let says = |key: &str| match request.get(key) {
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::String(text)) => !text.is_empty(),
+        of => of.is_some_and(|of| !of.is_null()),
+    };
+    let path = PATHS.iter().find(|of| leads(uri, of)).filter(|_| request.str_at("model").is_some());
+    path.is_some_and(|(_, api)| match api {
+        Api::Ollama => !says("messages"),
+        Api::Generate => !["prompt", "suffix", "images"].into_iter().any(says),
+        _ => false,
+    })
+}
+
 /// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
 pub(super) fn reaches_model(uri: &str) -> bool {
     !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
@@ -104,16 +121,30 @@ pub(super) fn hosted_model(uri: &str) -> Option<&str> {
     })
 }
 
+/// Whether an address of Vertex AI has a model of Anthropic's run in a region.
+pub(super) fn is_regional(uri: &str) -> bool {
+    let place = || uri.split_once("/locations/")?.1.split('/').next();
+    uri.contains("/publishers/anthropic/")
+        && place().is_some_and(|of| !matches!(of, "global" | "*"))
+}
+
 /// The model that an address names: Gemini's do, and those of hosts. A recorder that writes no unknown
 /// words has a star there.
-pub(super) fn model_in(uri: &str) -> Option<&str> {
+pub(super) fn model_in(uri: &str) -> Option<String> {
     let path = path_of(uri);
     let in_address = || match Api::of_uri(uri)? {
         Api::Gemini => path.rsplit('/').next()?.split(':').next(),
         Api::Converse => path.rsplit_once('/')?.0.rsplit_once(MODEL).map(|(_, model)| model),
         _ => None,
     };
-    hosted_model(uri).or_else(in_address).filter(|model| *model != "*")
+    let model = hosted_model(uri).or_else(in_address).filter(|model| *model != "*")?;
+    // Of an ARN a recorder keeps the end.
+    let model = model.strip_prefix("*%2F").unwrap_or(model);
+    // What separates the parts of a name would separate those of an address.
+    let signs = [("%3A", ":"), ("%2F", "/"), ("%40", "@")].into_iter();
+    Some(signs.fold(model.to_owned(), |model, (escaped, sign)| {
+        model.replace(escaped, sign).replace(&escaped.to_ascii_lowercase(), sign)
+    }))
 }
 
 /// The name of an API of models that is not read, by an address, or where that does not tell by the
@@ -255,7 +286,9 @@ impl Api {
         let has_messages = request.get("messages").and_then(Value::as_array).is_some();
         let has_input = request.get("input").is_some_and(|input| !input.is_null());
         let has_conversation = |api: Self| match api {
-            Self::Chat | Self::Messages | Self::Converse => has_messages,
+            Self::Chat | Self::Messages => has_messages,
+            // A prompt that the provider keeps has messages of its own.
+            Self::Converse => has_messages || request.get("promptVariables").is_some(),
             Self::Responses => has_input,
             Self::Gemini => request.get("contents").is_some(),
             Self::Ollama => has_messages && request.str_at("model").is_some(),
@@ -268,8 +301,10 @@ impl Api {
                 return Some(Self::Messages);
             }
             // Amazon's own models have the messages of Converse.
-            request.get("inferenceConfig").or_else(|| request.get("schemaVersion"))?;
-            Some(Self::Converse)
+            let of_amazon = ["inferenceConfig", "schemaVersion", "toolConfig"];
+            let is_amazons = of_amazon.iter().any(|key| request.get(key).is_some())
+                || model_in(uri).is_some_and(|model| model.contains("amazon.nova"));
+            is_amazons.then_some(Self::Converse)
         };
         at_path.map(|(_, api)| *api).or_else(hosted)
     }
@@ -278,7 +313,21 @@ impl Api {
     #[cfg(feature = "record")]
     pub(super) fn is_in_doubt(uri: &str) -> bool {
         let found = PATHS.iter().filter(|of| leads(uri, of)).count();
-        (found > 1 || hosted_model(uri).is_some()) && reaches_model(uri)
+        let is_doubtful = found > 1 || hosted_model(uri).is_some() || may_be_ollamas(uri);
+        is_doubtful && reaches_model(uri)
+    }
+
+    /// Whether requests to `uri` may be read, as far as the address tells: where several APIs are, or
+    /// models of several, the body decides. O(length of the address).
+    ///
+    /// ```
+    /// use afterimage::transcript::Api;
+    ///
+    /// assert!(Api::may_be_at("/model/us.anthropic.claude-opus-4-6-v1/invoke"));
+    /// assert!(!Api::may_be_at("/v1/embeddings"));
+    /// ```
+    pub fn may_be_at(uri: &str) -> bool {
+        Self::of_uri(uri).is_some() || hosted_model(uri).is_some()
     }
 
     /// The API of a request to `uri`, a path or an address, where that alone tells it. Requests that

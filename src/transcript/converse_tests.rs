@@ -112,6 +112,36 @@ fn amazons_own_models_have_the_same_messages_where_they_are_invoked() {
     assert!(found[0].starts_with("converse tide.own-v1 - {\"input\":50"), "{found:?}");
 }
 
+#[test]
+fn amazons_own_models_are_known_by_their_names_and_what_is_kept_by_its_variables() {
+    let at = |model: &str, end: &str| format!("https://b.amazonaws.com/model/{model}/{end}");
+    let plain = r#"{"messages":[{"role":"user","content":[{"text":"a"}]}]}"#;
+    let kept = r#"{"promptVariables":{"tide":{"text":"high"}}}"#;
+    let answer = r#"{"output":{"message":{"role":"assistant","content":[{"text":"A door."}]}},"usage":{"inputTokens":4,"outputTokens":3}}"#;
+    let arn = "arn%3Aaws%3Abedrock%3Ax%3A1%3Aprompt%2FTIDE%3a1";
+    let [own, kept_at] = [at("eu.amazon.nova-7-v1%3A0", "invoke"), at(arn, "converse")];
+    assert_eq!(
+        exchanges(&[(&own, plain, 200, answer), (&kept_at, kept, 200, answer)]),
+        [
+            r#"converse eu.amazon.nova-7-v1:0 - {"input":4,"output":3}"#,
+            r#"converse arn:aws:bedrock:x:1:prompt/TIDE:1 - {"input":4,"output":3}"#,
+        ]
+    );
+}
+
+#[test]
+fn a_stream_of_an_invoked_model_that_is_nothing_but_an_exception_is_a_failed_request() {
+    let uri = "https://b.amazonaws.com/model/anthropic.claude-7/invoke-with-response-stream";
+    let asked = r#"{"anthropic_version":"v","messages":[{"role":"user","content":"a"}]}"#;
+    let thrown = "data: {\"type\":\"error\",\"error\":{\"type\":\"throttlingException\",\"message\":\"Too many.\"}}\n\n";
+    assert_eq!(
+        exchanges(&[(uri, asked, 200, thrown)]),
+        [
+            "messages anthropic.claude-7 the stream is nothing but an error event: throttlingException: Too many. null"
+        ]
+    );
+}
+
 #[cfg(feature = "record")]
 #[test]
 fn frames_of_an_archive_are_read_as_their_events() {

@@ -45,9 +45,9 @@ pub(crate) fn exchange_at(folder: &Path, number: usize) -> Result<Option<Exchang
     for (line, exchange) in (1..).zip(recording.exchanges()) {
         match Api::of_uri(&exchange.start.path) {
             _ if !is_asked(exchange) => {}
-            Some(_) => listed.push((line, exchange)),
             // The body may tell.
-            None if Api::is_in_doubt(&exchange.start.path) => return Ok(None),
+            _ if Api::is_in_doubt(&exchange.start.path) => return Ok(None),
+            Some(_) => listed.push((line, exchange)),
             None => {}
         }
     }

@@ -115,3 +115,40 @@ fn what_went_wrong_is_said_in_the_words_of_the_provider() {
         ]
     );
 }
+
+#[test]
+fn a_tuned_model_is_called_as_its_answer_calls_it() {
+    let uri = "https://x.googleapis.com/v1/projects/p/locations/l/endpoints/70707:generateContent";
+    let asked = r#"{"contents":[{"role":"user","parts":[{"text":"a"}]}]}"#;
+    let answer = |more: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"role":"model","parts":[{{"text":"b"}}]}},"finishReason":"STOP"}}]{more}}}"#
+        )
+    };
+    assert_eq!(
+        exchanges(&[
+            (uri, asked, 200, &answer(r#","modelVersion":"gemini-7""#)),
+            (uri, asked, 200, &answer(""))
+        ]),
+        ["gemini gemini-7 - null", "gemini 70707 - null"]
+    );
+}
+
+#[test]
+fn a_claude_on_vertex_says_where_it_ran() {
+    let uri = |place: &str| {
+        format!(
+            "/v1/projects/*/locations/{place}/publishers/anthropic/models/claude-tide-4%4020260101:rawPredict"
+        )
+    };
+    let asked = r#"{"anthropic_version":"v","messages":[{"role":"user","content":"a"}]}"#;
+    let answer = r#"{"role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":4,"output_tokens":3}}"#;
+    let [region, anywhere] = [uri("us-east5"), uri("global")];
+    assert_eq!(
+        exchanges(&[(&region, asked, 200, answer), (&anywhere, asked, 200, answer)]),
+        [
+            r#"messages claude-tide-4@20260101 - {"input":4,"output":3,"terms":{"endpoint=regional":1}}"#,
+            r#"messages claude-tide-4@20260101 - {"input":4,"output":3}"#,
+        ]
+    );
+}

@@ -300,6 +300,11 @@ mod tests {
                 r#"{"model":"g","request":{"contents":[]}}"#,
             ),
             posted(&format!("{bedrock}/invoke"), asked),
+            posted(
+                &format!("{}/interactions", google.replace("/models/g", "")),
+                r#"{"input":"a"}"#,
+            ),
+            posted("https://example.com/api/v10/interactions", r#"{"input":"a"}"#),
             posted("https://api.mistral.ai/v1/conversations", r#"{"model":"m","inputs":"a"}"#),
             posted("https://api.replicate.com/v1/models/a/b/predictions", r#"{"input":{}}"#),
             posted("http://127.0.0.1:8080/completion", r#"{"prompt":"a","n_predict":9}"#),
@@ -312,9 +317,9 @@ mod tests {
         let (_, _, report) = testing::outline(&archive.to_string());
         assert_eq!(
             format!("{:?}", report.unread_requests),
-            r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Mistral Agents": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
+            r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Gemini Interactions": 1, "Mistral Agents": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
         );
-        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (6, 3));
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (7, 4));
     }
 
     #[test]

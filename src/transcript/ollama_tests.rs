@@ -1,4 +1,7 @@
-use crate::transcript::testing::{check_wire as check, exchanges};
+use crate::{
+    json::{Value, object},
+    transcript::testing::{check_wire as check, exchanges},
+};
 
 const CHAT: &str = "http://127.0.0.1:11434/api/chat";
 const GENERATE: &str = "http://127.0.0.1:11434/api/generate";
@@ -92,4 +95,22 @@ fn a_path_like_ollamas_at_another_host_is_told_by_its_body() {
     assert_eq!(exchanges(&[(elsewhere, ASKED, 200, LINES)]).len(), 1);
     let other = r#"{"id":"1","messages":[{"role":"user","parts":[]}]}"#;
     assert_eq!(exchanges(&[(elsewhere, other, 200, "{}")]).len(), 0);
+}
+
+#[test]
+fn what_loads_a_model_or_lets_it_go_is_no_request_to_it() {
+    let gone = r#"{"model":"tide:7b","prompt":"","keep_alive":0}"#;
+    let loaded = r#"{"model":"tide:7b","messages":[]}"#;
+    let image = r#"{"model":"tide:7b","prompt":"","images":["AAAA"]}"#;
+    let answer = r#"{"model":"tide:7b","response":"","done":true,"done_reason":"unload"}"#;
+    let all = [(GENERATE, gone, 200, answer), (CHAT, loaded, 200, answer)];
+    let kept = |uri: &str, asked: &str| {
+        let record = object! { "uri": uri, "request": asked, "status": 200_u64, "response": answer };
+        format!("1/environment\n  unknown \"\" {}\n", Value::from(record))
+    };
+    let report = check(&all, &[kept(GENERATE, gone), kept(CHAT, loaded)].concat());
+    let says = "a request to load a model or to let it go: none answers it";
+    assert_eq!(report.unknown[0].reason, says);
+    assert_eq!(exchanges(&all), [] as [&str; 0]);
+    assert_eq!(exchanges(&[(GENERATE, image, 200, answer)]), ["generate tide:7b - null"]);
 }

@@ -18,7 +18,10 @@ use super::{
     take,
     threads::says_nothing,
 };
-use crate::json::{self, Object, ObjectExt, Value};
+use crate::{
+    json::{self, Object, ObjectExt, Value},
+    usage::REGIONAL,
+};
 
 /// What is wrong with a response whose stream has no end; why follows. What had come of it is kept.
 const BROKEN_OFF: &str = "broken off: ";
@@ -75,6 +78,9 @@ impl ReadRequest {
             }
             request => request.value().unwrap_or_default(),
         };
+        if api::loads_model(&interaction.uri, &request) {
+            return Err("a request to load a model or to let it go: none answers it");
+        }
         // What passed a recorder of ours went where its path says, whatever it holds.
         let sent = Api::of_uri(&interaction.uri);
         let is_known = interaction.is_recorded || interaction.left_out.is_some();
@@ -111,7 +117,12 @@ impl ReadRequest {
     fn unread(interaction: &Interaction) -> Option<Self> {
         let is_row = interaction.is_recorded || interaction.is_posted;
         let api = Api::of_uri(&interaction.uri).filter(|_| is_row)?;
-        let reason = interaction.request.why_no_object("the request");
+        let is_object = matches!(interaction.request.value(), Some(Value::Object(_)));
+        let reason = if is_object {
+            format!("the request has no `{}`", api.conversation_key())
+        } else {
+            interaction.request.why_no_object("the request")
+        };
         let (head, messages) = Default::default();
         Some(Self { api, head, messages, unread: Some(reason) })
     }
@@ -127,7 +138,11 @@ pub(super) fn read(
     let came = api.streamed(&interaction.response);
     let is_answered = interaction.status.is_none_or(|status| matches!(status, 200..300));
     let is_whole = !interaction.is_recorded && !matches!(interaction.response, Payload::Absent);
-    if came.is_none() && is_answered && is_whole && api::hosted_model(&interaction.uri).is_some() {
+    let is_foreign = || {
+        let is_hosted = api::hosted_model(&interaction.uri).is_some();
+        is_hosted && error_event(interaction).is_none()
+    };
+    if came.is_none() && is_answered && is_whole && is_foreign() {
         return Err("an answer in a form of the host's own");
     }
     let is_cut = interaction.cut.is_some();
@@ -154,6 +169,9 @@ pub(super) fn read(
         // The beginning of a stream tells what was read, and of the output the first token at most.
         (usage.output, usage.reasoning) = (None, None);
     }
+    if let Some(usage) = usage.as_mut().filter(|_| api::is_regional(&interaction.uri)) {
+        usage.terms.insert(REGIONAL.to_owned(), 1);
+    }
     let reply_id = response.as_ref().and_then(id_of).map(str::to_owned);
     if response.as_ref().is_some_and(|response| api.says_something(response)) {
         usage = usage.and_then(Usage::beside_answer);
@@ -169,12 +187,15 @@ pub(super) fn read(
     let stated = stated.and_then(|response| kept_conversation(response.get(CONVERSATION)));
     let model = request.str_at("model").map(str::to_owned);
     let model = model.or_else(|| {
-        if let Some(model) = api::model_in(&interaction.uri) {
-            return Some(model.replace("%3A", ":"));
+        let of_address = api::model_in(&interaction.uri);
+        // A number is that of an endpoint.
+        let is_name = |model: &String| model.bytes().any(|byte| !byte.is_ascii_digit());
+        if let Some(model) = of_address.clone().filter(is_name) {
+            return Some(model);
         }
         // Of a request that is not known, or whose address is not, the answer tells.
-        let of_response = response.as_ref().and_then(model_of)?;
-        (unread.is_some() || api == Api::Gemini).then(|| of_response.to_owned())
+        let of_response = response.as_ref().and_then(model_of).map(str::to_owned);
+        of_response.filter(|_| unread.is_some() || api == Api::Gemini).or(of_address)
     });
     let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged && unread.is_none();
     let exchange = Exchange {

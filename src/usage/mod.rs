@@ -46,6 +46,8 @@ pub struct Usage {
 
 /// The term of a provider's own web searches, which have a price each.
 pub(crate) const WEB_SEARCH: &str = "web_search";
+/// The term of a model that a platform runs in a region, and not wherever there is room.
+pub(crate) const REGIONAL: &str = "endpoint=regional";
 
 /// A member of [`Usage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

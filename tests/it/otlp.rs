@@ -458,3 +458,59 @@ fn each_of_many_calls_of_one_answer_is_an_otlp_span() {
     assert_eq!(report.tools, CALLS as u64);
     assert!(document.contains(r#""stringValue":"{\"n\":999}""#));
 }
+
+#[test]
+fn requests_of_gemini_and_bedrock_have_the_attributes_of_the_conventions_and_come_back() {
+    let converse = r#"{"system":[{"text":"S"}],
+        "messages":[{"role":"user","content":[{"text":"See"},{"image":{"format":"png","source":{"bytes":"AAAA"}}},{"document":{"format":"pdf","name":"d","source":{"bytes":"BBBB"}}}]}],
+        "toolConfig":{"tools":[{"toolSpec":{"name":"look","description":"D","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{"type":"default"}}],"toolChoice":{"auto":{}}},
+        "inferenceConfig":{"temperature":0.25,"maxTokens":9,"stopSequences":["END"]}}"#;
+    let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"See"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}],
+        "tools":[{"functionDeclarations":[{"name":"look","parametersJsonSchema":{"type":"object"}}]},{"googleSearch":{}}],
+        "generationConfig":{"temperature":0.25,"maxOutputTokens":9,"stopSequences":["END"],"thinkingConfig":{"thinkingBudget":1}}}"#;
+    let said = [
+        r#"{"output":{"message":{"role":"assistant","content":[{"text":"Yes"}]}},"stopReason":"end_turn"}"#,
+        r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Yes"}]},"finishReason":"STOP"}]}"#,
+    ];
+    let at = [
+        "https://b.amazonaws.com/model/tide-7/converse",
+        "https://g/models/tide-7:generateContent",
+    ];
+    for (at, (asked, said)) in at.into_iter().zip([converse, gemini].into_iter().zip(said)) {
+        let exchange =
+            serde_json::json!({"uri": at, "request": asked, "status": 200, "response": said});
+        let of_wire = of_text(&serde_json::json!({"interactions": [exchange]}).to_string());
+        let (document, _) = written(&of_wire);
+        let spans: Value = serde_json::from_str(&document).unwrap();
+        let spans = spans["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+        let chat = spans.iter().find(|span| span["name"] == "chat tide-7").unwrap();
+        let attribute = |name: &str| {
+            let all = chat["attributes"].as_array().unwrap().iter();
+            let mut found = all.filter(|of| of["key"] == name).map(|of| of["value"].clone());
+            found.next().unwrap_or_default()
+        };
+        let tools = attribute("gen_ai.tool.definitions");
+        let look = r#""name":"look""#;
+        let tools = tools["stringValue"].as_str().unwrap_or_default();
+        assert!(
+            tools.contains(look) && tools.contains(r#""parameters":{"type":"object"}"#),
+            "{tools}"
+        );
+        assert!(
+            !tools.contains("cachePoint") && !tools.contains(r#""function","google"#),
+            "{tools}"
+        );
+        assert_eq!(attribute("gen_ai.request.temperature")["doubleValue"], 0.25, "{chat}");
+        assert_eq!(attribute("gen_ai.request.max_tokens")["intValue"], "9", "{chat}");
+        let stops = attribute("gen_ai.request.stop_sequences");
+        assert_eq!(stops["arrayValue"]["values"][0]["stringValue"], "END", "{chat}");
+        let messages = attribute("gen_ai.input.messages").to_string();
+        let image = r#"{\"type\":\"blob\",\"modality\":\"image\",\"mime_type\":\"image/png\",\"content\":\"AAAA\"}"#;
+        assert!(messages.contains(image), "{messages}");
+        let mut back = Transcript::new(document.as_bytes()).unwrap();
+        back.by_ref().for_each(|record| drop(record.unwrap()));
+        assert_eq!(back.report().notes, [], "{at}");
+        let request = of_text(&document).request(1).unwrap();
+        assert!(request.tools().iter().any(|tool| tool.id.as_str() == "tool:look"), "{at}");
+    }
+}

@@ -202,7 +202,7 @@ impl<'c> Comparison<'c> {
         DiffAnswer {
             previous: self.previous.answer(),
             next: self.next.answer(),
-            form: self.next.exported.form().as_str(),
+            form: self.next.form(),
             same: self.says_same() && self.forms.is_empty(),
             divergence,
             tokens: DiffTokens {
@@ -227,7 +227,8 @@ answer! {
         previous: ComparedContext<'d>,
         /// the second one
         next: ComparedContext<'d>,
-        /// `messages`, `openai`, `responses`, `anthropic` or `text`
+        /// `messages`, `openai`, `responses`, `anthropic`, `gemini` or `text`; of requests of other
+        /// APIs in the roles of Chat Completions `ollama`, `generate` or `converse`
         form: &'static str,
         /// whether neither says anything that the other does not, in the same form
         same: bool,

@@ -207,7 +207,7 @@ fn recorder(folder: &Path, redaction: Option<Redaction>) -> Outcome<Recorder> {
 
 /// Whether `afterimage requests` has a row for an exchange.
 fn is_listed(start: &Start) -> bool {
-    start.is_for_model() && Api::of_uri(&start.path).is_some()
+    start.is_for_model() && Api::may_be_at(&start.path)
 }
 
 /// Says where the listener is, and waits for a signal.

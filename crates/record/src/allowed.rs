@@ -58,6 +58,7 @@ const WORDS: &[&str] = &[
     "inference",
     "input_items",
     "input_tokens",
+    "interactions",
     "invoke",
     "invoke-with-response-stream",
     "locations",
@@ -101,6 +102,7 @@ const VERBS: &[&str] = &[
 const PARAMETERS: &[&str] = &["alt", "api-version", "beta", "include", "limit", "order", "stream"];
 /// How the names of models begin that addresses of Google and of Amazon say, behind a region.
 const MODELS: &[&str] = &[
+    "claude-",
     "gemini-",
     "gemma-",
     "ai21.jamba",
@@ -156,7 +158,12 @@ pub fn allowed_headers<'h>(
 pub fn allowed_path(target: &str) -> String {
     let target = target.split('#').next().unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let words: Vec<String> = path.split('/').map(allowed_word).collect();
+    let mut before = "";
+    let allowed_here = |word| match std::mem::replace(&mut before, word) {
+        "locations" if is_location(word) => word.to_owned(),
+        _ => allowed_word(word),
+    };
+    let words: Vec<String> = path.split('/').map(allowed_here).collect();
     let mut allowed = words.join("/");
     let mut separator = '?';
     for parameter in query.split('&') {
@@ -174,6 +181,10 @@ fn allowed_word(word: &str) -> String {
     if word.is_empty() || WORDS.contains(&word) || is_version(word) || is_model(word) {
         return word.to_owned();
     }
+    // What stands before it in an ARN of Amazon's names an account.
+    if let Some((_, model)) = word.rsplit_once("%2F").filter(|(_, model)| is_model(model)) {
+        return format!("*%2F{model}");
+    }
     match word.rsplit_once(':') {
         Some((model, verb)) if VERBS.contains(&verb) && is_model(model) => word.to_owned(),
         Some((_, verb)) if VERBS.contains(&verb) => format!("*:{verb}"),
@@ -184,15 +195,25 @@ fn allowed_word(word: &str) -> String {
 /// A name of a model that only an address says, in small letters, as no key is: `gemini-2.5-pro`,
 /// `us.anthropic.claude-sonnet-4-5-20250929-v1%3A0`.
 fn is_model(word: &str) -> bool {
-    let word = word.replace("%3A", ":");
+    let word = word.replace("%3A", ":").replace("%40", "@");
     let (region, rest) = word.split_once('.').unwrap_or_default();
     let name = if REGIONS.contains(&region) { rest } else { &word };
     let is_plain = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-')
+        byte.is_ascii_lowercase()
+            || byte.is_ascii_digit()
+            || matches!(byte, b'.' | b':' | b'-' | b'@')
     };
     word.len() <= MOST_MODEL
         && MODELS.iter().any(|start| name.starts_with(start))
         && word.bytes().all(is_plain)
+}
+
+/// A place of Google's, on which prices depend: `global`, `us-east5`.
+fn is_location(word: &str) -> bool {
+    let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let is_region = name.len() < word.len() && name.contains('-') && word.len() <= MOST_WORD;
+    is_plain && (word == "global" || word.len() == 2 || is_region)
 }
 
 /// A version of an API: `v1`, `v1beta`, `v2alpha1`.
@@ -254,8 +275,19 @@ mod tests {
                 "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
             ),
             ("/model/planted.anthropic.claude-7/converse", "/model/*/converse"),
+            (
+                "/model/arn%3Aaws%3Abedrock%3Ax%3A12345678%3Ainference-profile%2Fus.anthropic.claude-7/converse",
+                "/model/*%2Fus.anthropic.claude-7/converse",
+            ),
             ("/v1/models/gemini-Planted:generateContent", "/v1/models/*:generateContent"),
             ("/v1/models/claude:plantedverb", "/v1/models/*"),
+            (
+                "/v1/projects/planted-7/locations/us-east5/publishers/anthropic/models/claude-opus-4-5@20251101:rawPredict",
+                "/v1/projects/*/locations/us-east5/publishers/anthropic/models/claude-opus-4-5@20251101:rawPredict",
+            ),
+            ("/v1/projects/us-east5/locations/PLANTED", "/v1/projects/*/locations/*"),
+            ("/v1beta/interactions", "/v1beta/interactions"),
+            ("/v1beta/interactions/planted", "/v1beta/interactions/*"),
             ("//v1/messages/", "//v1/messages/"),
             ("/sk-ant-1234/messages#planted", "/*/messages"),
             ("/v1/abcdefghijklmnopqrstuvwxyzabcdef", "/v1/*"),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::sizing::{Limits, patches_of_28, patches_of_32, tiles_of_512, tiles_of_768};
+use crate::bill::model_name::without_router;
 
 /// How closely a model is to look at an image, as its block says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -240,12 +241,6 @@ impl ImageRule {
             },
         })
     }
-}
-
-/// The name without that of a router, a region or a platform before it.
-pub(super) fn without_router(model: &str) -> &str {
-    let model = model.rsplit_once('/').map_or(model, |(_, model)| model);
-    model.find("claude-").and_then(|at| model.get(at..)).unwrap_or(model)
 }
 
 /// The version in a name of Anthropic's: `claude-opus-4-7`, `claude-3-5-sonnet-20241022`. What has

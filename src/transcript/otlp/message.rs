@@ -359,6 +359,8 @@ impl PartKind {
                 part.shift_remove("modality");
                 Self::Media { media_type: text(part, "mime_type"), place }
             }
+            // What we write of a block that has no type.
+            "opaque" => Self::Whole(part.shift_remove("content")?),
             _ => return None,
         })
     }

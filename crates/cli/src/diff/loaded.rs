@@ -11,7 +11,7 @@ use afterimage::{
     id::Millis,
     json::{self, Value},
     request::{Recording, Request},
-    transcript::{Holds, TranscriptFormat},
+    transcript::{Api, Holds, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
 };
@@ -43,6 +43,16 @@ pub(super) struct LoadedContext {
 }
 
 impl LoadedContext {
+    /// The form of its messages: some APIs have the roles of Chat Completions, and are not that.
+    pub(super) fn form(&self) -> &'static str {
+        let form = self.exported.form();
+        let api = self.request.as_ref().map(Request::api);
+        match api.filter(|api| form == Form::OpenaiChat && *api != Api::Chat) {
+            Some(api) => api.as_str(),
+            None => form.as_str(),
+        }
+    }
+
     fn of_request(
         (name, session): (String, &str),
         request: Request,

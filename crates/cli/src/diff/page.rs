@@ -34,7 +34,7 @@ const INLINE: usize = 4_000;
 pub(super) fn print(comparison: &Comparison<'_>, is_full: bool, out: &mut Output) -> Outcome {
     let messages = comparison.changes.len() as u64;
     let title = title(comparison, out.width.saturating_sub(24));
-    view::rule(out, &title, style::HEADING, comparison.next.exported.form().as_str())?;
+    view::rule(out, &title, style::HEADING, comparison.next.form())?;
     if comparison.says_same() {
         let tokens = counted(comparison.previous_tokens, "token");
         let same = if comparison.forms.is_empty() {

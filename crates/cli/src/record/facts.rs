@@ -1,6 +1,6 @@
 //! What is known of providers, of clients and of programs that start others: `clients.toml`.
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::LazyLock};
 
 use serde::Deserialize;
 
@@ -32,6 +32,57 @@ pub(super) struct Provider {
     pub(super) own: Option<OwnBase>,
     /// The provider whose own variable is not set where this one is named.
     pub(super) instead_of: Option<String>,
+    signed: Option<SignedHosts>,
+    bare: Option<BareHost>,
+}
+
+/// The hosts for which requests are signed, and the variables that say they are not.
+#[derive(Debug, Deserialize)]
+struct SignedHosts {
+    hosts: Vec<String>,
+    unless: Vec<String>,
+}
+
+/// A variable that may hold a host without a scheme, and the port that it then has.
+#[derive(Debug, Deserialize)]
+struct BareHost {
+    variable: String,
+    port: u16,
+}
+
+impl Provider {
+    /// The base URL that a variable holds.
+    pub(super) fn base_url<'u>(&self, variable: &str, value: &'u str) -> Cow<'u, str> {
+        let host = value.trim();
+        let bare = self.bare.as_ref().filter(|of| of.variable == variable);
+        let Some(BareHost { port, .. }) =
+            bare.filter(|_| !host.contains("://") && !host.is_empty())
+        else {
+            return value.into();
+        };
+        let (host, path) = host.split_at(host.find('/').unwrap_or(host.len()));
+        let (host, port) = match host.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
+            Some((host, port)) => (host, port.to_owned()),
+            None => (host, port.to_string()),
+        };
+        // A server listens everywhere, and is asked here.
+        let host = if matches!(host, "" | "0.0.0.0") { "127.0.0.1" } else { host };
+        format!("http://{host}:{port}{path}").into()
+    }
+
+    /// Why requests to a base URL cannot be led elsewhere, where that is so in this environment.
+    pub(super) fn is_signed(&self, url: &str) -> Option<String> {
+        let SignedHosts { hosts, unless } = self.signed.as_ref()?;
+        let host = url.split("://").nth(1)?.split(['/', ':']).next()?;
+        let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_it = hosts.iter().any(|end| host.ends_with(end)) && !unless.iter().any(is_set);
+        is_it.then(|| {
+            format!(
+                "requests there are signed for their host, but where {} is set",
+                unless.join(" or ")
+            )
+        })
+    }
 }
 
 /// The variable of a provider's SDK, and where that goes by itself.
@@ -220,8 +271,11 @@ mod tests {
             ("ANTHROPIC_VERTEX_BASE_URL", Some("anthropic")),
             ("COPILOT_PROVIDER_BASE_URL", Some("copilot")),
             ("LLM_BASE_URL", Some("other")),
-            // The signature of a request to Bedrock holds the host.
-            ("ANTHROPIC_BEDROCK_BASE_URL", None),
+            ("ANTHROPIC_BEDROCK_BASE_URL", Some("bedrock")),
+            ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", Some("bedrock")),
+            ("AWS_BEDROCK_RUNTIME_ENDPOINT", Some("bedrock")),
+            // It is that of all services.
+            ("AWS_ENDPOINT_URL", None),
             ("AZURE_AUTHORITY_HOST", None),
             ("GITHUB_API_URL", None),
             ("DATABASE_URL", None),
@@ -231,6 +285,24 @@ mod tests {
             let found = facts.provider_of(variable).map(|of| of.name.as_str());
             assert_eq!(found, provider, "{variable}");
         }
+    }
+
+    #[test]
+    fn a_host_alone_is_a_base_url_where_its_client_takes_one() {
+        let local = Facts::get().unwrap().provider("local").unwrap();
+        for (value, expected) in [
+            ("127.0.0.1:11434", "http://127.0.0.1:11434"),
+            (" localhost ", "http://localhost:11434"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            (":7", "http://127.0.0.1:7"),
+            ("[::1]", "http://[::1]:11434"),
+            ("host:7/a/b", "http://host:7/a/b"),
+            ("https://host", "https://host"),
+            ("", ""),
+        ] {
+            assert_eq!(local.base_url("OLLAMA_HOST", value), expected, "{value}");
+        }
+        assert_eq!(local.base_url("VLLM_HOST", "host"), "host");
     }
 
     #[test]

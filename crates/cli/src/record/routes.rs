@@ -61,7 +61,9 @@ impl Routes {
             else {
                 return Err(Failure::new(format!("expected NAME=URL, found {text:?}")).into());
             };
-            let route = routes.route(variable, upstream(variable, url)?);
+            let base = facts.provider_of(variable).map(|of| of.base_url(variable, url));
+            let base = base.unwrap_or(url.into());
+            let route = routes.route(variable, upstream(variable, &base)?);
             routes.variables.retain(|of| of.name != variable);
             routes.asked.push(variable.to_owned());
             routes.push_variable(variable, route, url);
@@ -98,6 +100,11 @@ impl Routes {
             self.settle(provider);
             let origin =
                 if origin == variable { origin } else { format!("{variable} of {origin}") };
+            let url = provider.base_url(&variable, &url);
+            if let Some(why) = provider.is_signed(&url).filter(|_| !self.is_given(&provider.name)) {
+                note(&format!("{origin} stays as it is, and calls there are not recorded: {why}"));
+                continue;
+            }
             if let Some(route) = self.lead(&origin, &provider.name, &url) {
                 self.push_variable(&variable, route, &url);
             }

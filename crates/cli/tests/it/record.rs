@@ -187,6 +187,10 @@ fn child_asks_for_vectors_and_counts() {
     for to in ["responses", "embeddings", "responses/input_tokens", "responses"] {
         post_to(&base, to, &body(1));
     }
+    // Of what is invoked the body says whether it can be read.
+    let asked = r#"{"anthropic_version":"v","messages":[{"role":"user","content":"a"}]}"#;
+    post_to(&base, "model/us.anthropic.claude-opus-4-6-v1/invoke", asked);
+    post_to(&base, "interactions", r#"{"model":"gemini-3-pro","input":"a"}"#);
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn the_last_line_counts_as_many_requests_as_are_listed() {
     let folder = scratch.path().join("recording");
     let path = folder.to_str().unwrap();
     let (address, _) = provider();
-    let url = format!("http://{address}/v1");
+    let url = format!("http://{address}/v1beta");
     let program = std::env::current_exe().unwrap();
     let child = [program.to_str().unwrap(), "record::child_asks_for_vectors_and_counts", "--exact"];
     let args = ["record", "-o", path, "--upstream", &url, "--"];
@@ -206,9 +210,11 @@ fn the_last_line_counts_as_many_requests_as_are_listed() {
         .unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{err}");
-    assert!(err.contains("recorded 4 exchanges, 2 of them for a model"), "{err}");
-    let listed = run(&["requests", "--json", path]).out;
-    assert_eq!(listed.matches("\"request\":").count(), 2, "{listed}");
+    assert!(err.contains("recorded 6 exchanges, 3 of them for a model"), "{err}");
+    let listed = run(&["requests", "--json", path]);
+    assert_eq!(listed.out.matches("\"request\":").count(), 3, "{}", listed.out);
+    let unread = "1 request cannot be read: 1 to Gemini Interactions";
+    assert!(listed.err.contains(unread), "{}", listed.err);
 }
 
 const TAKEN: &str = "AFTERIMAGE_TEST_TAKEN";

@@ -140,6 +140,33 @@ fn a_variable_that_is_set_is_replaced_alone_and_no_alias_is_added() {
 }
 
 #[test]
+fn variables_of_hosts_and_of_bedrock_lead_where_they_led() {
+    let user = User::new();
+    user.program("hosts", "#!/bin/sh\necho OLLAMA_HOST=$OLLAMA_HOST\n");
+    let found = user.variables(&[], &[("OLLAMA_HOST", "127.0.0.1:11434")], &["hosts"]);
+    assert_eq!(found, ["OLLAMA_HOST=local"]);
+    for name in [
+        "ANTHROPIC_BEDROCK_BASE_URL",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        "AWS_BEDROCK_RUNTIME_ENDPOINT",
+        "ANTHROPIC_VERTEX_BASE_URL",
+    ] {
+        let found = user.variables(&[], &[(name, "https://gw.example/b")], &["agent"]);
+        let is_led = |line: &&String| line.starts_with(name) && line.ends_with("/b");
+        assert_eq!(found.iter().filter(is_led).count(), 1, "{found:?}");
+        assert!(!found.concat().contains("gw.example"), "{found:?}");
+    }
+    // What is signed for its host stays, unless a key says that it is not.
+    let aws = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "https://bedrock-runtime.x.amazonaws.com");
+    let run = user.record(&[], &[aws], &["agent"]);
+    assert!(run.out.contains("=https://bedrock-runtime.x.amazonaws.com\n"), "{}", run.out);
+    let says = "stays as it is, and calls there are not recorded: requests there are signed";
+    assert!(run.err.contains(says), "{}", run.err);
+    let found = user.variables(&[], &[aws, ("AWS_BEARER_TOKEN_BEDROCK", "planted")], &["agent"]);
+    assert!(found.contains(&"AWS_ENDPOINT_URL_BEDROCK_RUNTIME=bedrock".to_owned()), "{found:?}");
+}
+
+#[test]
 fn what_the_command_line_names_suppresses_the_defaults_of_that_provider() {
     let user = User::new();
     let env = |text| user.variables(&["--env", text], &[], &["agent"]);
