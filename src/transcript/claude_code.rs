@@ -19,7 +19,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, Facet, ModelAnswer, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// How many records with results are remembered.

@@ -278,7 +278,7 @@ fn a_model_counts_once_however_its_name_is_written() {
             line.replace(r#""modelUsage":{"m""#, &format!(r#""modelUsage":{{"{stated}""#))
         };
         let mut lines: Vec<_> = session().into_iter().chain([cost(14, 0, 4)]).collect();
-        lines.extend([boundary(), cost(44, 0, 9)]);
+        lines.extend([boundary("b1"), cost(44, 0, 9)]);
         let lines: Vec<_> = lines.into_iter().map(of_model).collect();
         let (recording, notes) = read(&lines);
         assert_eq!((sums(&recording), notes), ((44, 9), Vec::new()), "{stated}");
@@ -293,7 +293,7 @@ fn a_model_counts_once_however_its_name_is_written() {
 fn a_stated_model_that_may_be_that_of_answers_is_a_note() {
     let profile = |line: String| line.replace(r#"{"m":{"#, r#"{"arn:tide/1":{"#);
     let mut lines = session();
-    lines.extend([boundary(), profile(cost(14, 0, 4))]);
+    lines.extend([boundary("b1"), profile(cost(14, 0, 4))]);
     let (recording, notes) = read(&lines);
     assert_eq!(sums(&recording), (14, 4));
     assert_eq!(notes, ["not counted: no answer is of the stated model arn:tide/1"]);
@@ -331,7 +331,7 @@ fn what_a_fork_copied_counts_where_it_was_asked() {
     let mut lines = session();
     lines.splice(0..0, [said("Who?"), answer("I.", r#""requestRef":"r0","#)]);
     // 7 and 2 of the copied answer, and 40 and 5 of others before it.
-    lines.extend([cost(51, 10, 11), boundary(), cost(61, 10, 14)]);
+    lines.extend([cost(51, 10, 11), boundary("b1"), cost(61, 10, 14)]);
     let (recording, _) = read(&lines);
     assert_eq!(sums(&recording), (24, 7));
     let copied = recording.reported().filter_map(|of| of.copied.as_ref()?.usage.as_ref()?.input);

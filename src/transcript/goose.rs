@@ -183,7 +183,7 @@ mod tests {
 {"role": "assistant", "created": 6, "content": [{"type": "toolRequest", "id": "c", "toolCall": {"status": "success", "value": {"name": "ls", "arguments": {}}}}]}
 {"role": "user", "created": 7, "content": [{"type": "toolResponse", "id": "c", "toolResult": {"status": "success", "value": {"content": [{"type": "text", "text": "a.txt", "annotations": {"audience": ["assistant", "user"]}}, {"type": "text", "text": "a.txt:", "annotations": {"audience": ["user"], "priority": 0.2}}, {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "buoys"}}]}}}]}
 {"role": "user", "created": 8, "content": [{"type": "toolResponse", "id": "d", "toolResult": {"status": "success", "value": [{"type": "text", "text": "b", "annotations": {"audience": []}}]}}]}"#,
-            r##"
+            r#"
             goose
             # 1
             user message 1970-01-01T00:00:05Z {"form":"parts"}
@@ -197,7 +197,7 @@ mod tests {
             user message 1970-01-01T00:00:08Z {"form":"parts"}
               result - d done "" <- {"status":"success","form":"parts"}
             messages 4, calls 1, results 2, sessions 1, unknown 0, skipped {"content for the user alone": 3}
-            "##,
+            "#,
         );
     }
 

@@ -29,10 +29,10 @@ pub(super) struct KeptCall {
     /// The conversation, or the response.
     id: Arc<str>,
     items: Vec<Arc<Value>>,
-    kind: CallKind,
+    kind: KeptKind,
 }
 
-enum CallKind {
+enum KeptKind {
     /// The conversation was made, with these items.
     Made,
     /// The items were added to it.
@@ -75,13 +75,13 @@ impl KeptCall {
         let (id, items, kind) = match (response.str_at("object")?, path) {
             ("conversation", ["conversations", ..]) => {
                 let request = interaction.request.value().unwrap_or_default();
-                (id, list(&request, "items"), CallKind::Made)
+                (id, list(&request, "items"), KeptKind::Made)
             }
             ("list", [_, _, "conversations"]) if is_posted => {
-                (of_path.into(), list(&response, "data"), CallKind::Added)
+                (of_path.into(), list(&response, "data"), KeptKind::Added)
             }
             ("list", ["items" | "input_items", ..]) => {
-                let kind = CallKind::Page {
+                let kind = KeptKind::Page {
                     is_input: path.first() == Some(&"input_items"),
                     is_first: !asked.clone().any(|word| word.starts_with("after=")),
                     is_last: response.get("has_more") != Some(&Value::Bool(true)),
@@ -93,7 +93,7 @@ impl KeptCall {
                 let previous = response.str_at(PREVIOUS).map(Arc::from);
                 let conversation = response.get(CONVERSATION);
                 let is_in_conversation = conversation.is_some_and(|of| *of != Value::Null);
-                let kind = CallKind::Response { previous, is_in_conversation };
+                let kind = KeptKind::Response { previous, is_in_conversation };
                 (id, list(&response, "output"), kind)
             }
             _ => return None,
@@ -126,14 +126,14 @@ impl KeptItems {
     pub(super) fn take(&mut self, call: KeptCall, answered: Option<Arc<str>>) {
         let KeptCall { id, items, kind } = call;
         let state = match kind {
-            CallKind::Made => State { items, is_start: true, ..State::default() },
-            CallKind::Added => {
+            KeptKind::Made => State { items, is_start: true, ..State::default() },
+            KeptKind::Added => {
                 let known = self.states.remove(&id);
                 let mut state = known.unwrap_or(State { after: answered, ..State::default() });
                 state.items.extend(items);
                 state
             }
-            CallKind::Page { is_input, is_first, is_last, is_reversed } => {
+            KeptKind::Page { is_input, is_first, is_last, is_reversed } => {
                 let list = self.pages.entry((Arc::clone(&id), is_input)).or_default();
                 if is_first {
                     list.clear();
@@ -153,10 +153,10 @@ impl KeptItems {
                 }
                 State { items, is_start: true, ..State::default() }
             }
-            CallKind::Response { .. } if self.states.get(&id).is_some_and(|of| of.is_start) => {
+            KeptKind::Response { .. } if self.states.get(&id).is_some_and(|of| of.is_start) => {
                 return;
             }
-            CallKind::Response { previous, is_in_conversation } => {
+            KeptKind::Response { previous, is_in_conversation } => {
                 let after = answered.or(previous);
                 let is_output = after.is_none() && !is_in_conversation;
                 State { items, after, is_start: false, is_output }

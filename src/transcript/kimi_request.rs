@@ -52,7 +52,7 @@ impl KimiRequest {
             None
         };
         // What it names beside these changes the messages.
-        let is_plain = ["projection", "droppedCount"].iter().all(|key| !record.contains_key(*key));
+        let is_plain = ["projection", "droppedCount"].iter().all(|key| !record.contains_key(key));
         let is_chat = matches!(record.str_at("provider"), Some("openai" | "kimi"));
         let parameters =
             (wrong.is_none() && !known.has_summary && is_plain && is_chat).then(|| {

@@ -1,6 +1,8 @@
 //! Requests that a client writes down in its session, in parts: they are put together, and lack nothing
 //! but what the format names.
 
+#![expect(clippy::needless_pass_by_value, reason = "values are made where they are given")]
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -105,7 +105,8 @@ fn what_loads_a_model_or_lets_it_go_is_no_request_to_it() {
     let answer = r#"{"model":"tide:7b","response":"","done":true,"done_reason":"unload"}"#;
     let all = [(GENERATE, gone, 200, answer), (CHAT, loaded, 200, answer)];
     let kept = |uri: &str, asked: &str| {
-        let record = object! { "uri": uri, "request": asked, "status": 200_u64, "response": answer };
+        let record =
+            object! { "uri": uri, "request": asked, "status": 200_u64, "response": answer };
         format!("1/environment\n  unknown \"\" {}\n", Value::from(record))
     };
     let report = check(&all, &[kept(GENERATE, gone), kept(CHAT, loaded)].concat());

@@ -112,8 +112,8 @@ impl Session {
             let old = self.system.take().map(|(_, frame)| (frame, Vec::new()));
             before.edits.extend(old);
             if let Some(text) = system {
-                before.source = Source::System;
-                before.facets.push(parts::text(FacetType::SYSTEM, text.as_str()));
+                // It is not the whole system prompt, which is not in the file.
+                before.facets.push(parts::text(FacetType::NOTICE, text.as_str()));
                 self.system = Some((text, sink.next_frame()));
             }
         }
@@ -291,6 +291,8 @@ fn file(part: Value) -> Facet {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::super::{Transcript, sample::check};
     use crate::veil::{Branch, Compaction, ContextEdit};
 
@@ -314,18 +316,18 @@ mod tests {
         for record in Transcript::new(input.as_bytes()).unwrap() {
             let frame = record.unwrap().frame;
             let texts: Vec<&str> = frame.added().map(|facet| &*facet.content).collect();
-            out += &format!("{} {} {texts:?}", frame.sequence, frame.source.as_str());
+            write!(out, "{} {} {texts:?}", frame.sequence, frame.source.as_str()).unwrap();
             if let Some(told) = Compaction::of(&frame).unwrap() {
-                out += &format!(", replaces {} to {}", told.from, told.to);
+                write!(out, ", replaces {} to {}", told.from, told.to).unwrap();
             }
             let edit = ContextEdit::of(&frame).unwrap().unwrap_or_default();
             for (frame, facets) in edit.frames {
                 let texts: Vec<&str> = facets.iter().map(|facet| &*facet.content).collect();
-                out += &format!(", {frame} reads {texts:?}");
+                write!(out, ", {frame} reads {texts:?}").unwrap();
             }
             if let Some(branch) = Branch::of(&frame).unwrap() {
                 let outside = branch.outside.iter().map(|of| (of.start().get(), of.end().get()));
-                out += &format!(", without {:?}", outside.collect::<Vec<_>>());
+                write!(out, ", without {:?}", outside.collect::<Vec<_>>()).unwrap();
             }
             out += "\n";
         }
@@ -349,7 +351,7 @@ mod tests {
         );
         assert_eq!(
             found,
-            r#"0 system ["Be brief"]
+            r#"0 environment ["Be brief"]
 1 user ["Look"]
 2 agent ["", "", ""]
 3 environment ["old", "new"]
@@ -359,7 +361,7 @@ mod tests {
 7 user []
 8 agent ["Half"]
 9 agent ["So far"], replaces 0 to 3
-10 system ["Be brief"]
+10 environment ["Be brief"]
 11 user ["More"]
 12 environment [], 3 reads ["[Old tool result content cleared]", "[Old tool result content cleared]"]
 "#

@@ -24,8 +24,23 @@ const BASE: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS: &str = "--settings";
 /// Names the files of settings that are read: `user`, `project`, `local`.
 const SOURCES: &str = "--setting-sources";
-/// With this variable it asks Bedrock, and with that one Bedrock at another place.
-const BEDROCK: [&str; 2] = ["CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL"];
+/// With the first variable it asks another host, and with the second one that host at another place; what
+/// host that is, and its place.
+const HOSTS: [[&str; 4]; 2] = [
+    [
+        "CLAUDE_CODE_USE_BEDROCK",
+        "ANTHROPIC_BEDROCK_BASE_URL",
+        "Bedrock",
+        "https://bedrock-runtime.REGION.amazonaws.com, and a key in AWS_BEARER_TOKEN_BEDROCK: what is \
+         signed is signed for its host",
+    ],
+    [
+        "CLAUDE_CODE_USE_VERTEX",
+        "ANTHROPIC_VERTEX_BASE_URL",
+        "Vertex AI",
+        "https://REGION-aiplatform.googleapis.com/v1",
+    ],
+];
 /// Where an organisation puts its settings.
 const MANAGED: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode"
@@ -38,14 +53,15 @@ const MANAGED: &str = if cfg!(target_os = "macos") {
 /// The arguments of Claude Code, with a base URL of the recorder where settings name another.
 pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argument> {
     let mut all: Vec<Argument> = arguments.iter().cloned().map(Argument::Plain).collect();
-    let [switch, variable] = BEDROCK;
-    let is_on = std::env::var(switch).is_ok_and(|value| !matches!(&*value, "" | "0" | "false"));
-    if is_on && !routes.is_asked(variable) {
-        note(&format!(
-            "{switch} is set: Claude Code asks Bedrock, past the recorder. To record, give --env \
-             {variable}=https://bedrock-runtime.REGION.amazonaws.com, and a key in \
-             AWS_BEARER_TOKEN_BEDROCK: what is signed is signed for its host"
-        ));
+    for [switch, variable, host, place] in HOSTS {
+        let is_on = std::env::var(switch).is_ok_and(|value| !matches!(&*value, "" | "0" | "false"));
+        let is_set = std::env::var(variable).is_ok_and(|value| !value.trim().is_empty());
+        if is_on && !is_set && !routes.is_asked(variable) {
+            note(&format!(
+                "{switch} is set: Claude Code asks {host}, past the recorder. To record, give --env \
+                 {variable}={place}"
+            ));
+        }
     }
     if let Some(path) = managed(Path::new(MANAGED)) {
         note(&format!(

@@ -178,7 +178,7 @@ fn keep_settings(client: &Client, over: &Path, folder: &Path) -> io::Result<()> 
         _ => "something else has changed it meanwhile",
     };
     let file = |number: u32| folder.join(format!("{}.recorded-{number}", client.file));
-    let beside = (1..).map(file).find(|path| fs::symlink_metadata(path).is_err());
+    let beside = (1..=u32::MAX).map(file).find(|path| fs::symlink_metadata(path).is_err());
     let beside = beside.unwrap_or_default();
     put(text, Some(&path), &beside, over)?;
     note(&format!(

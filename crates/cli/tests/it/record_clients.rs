@@ -106,6 +106,12 @@ fn claude_code_at_bedrock_is_said_to_go_past_the_recorder_unless_it_is_led() {
         assert_eq!(err.contains(said), is_said, "{on} {options:?} {err}");
         assert_eq!(out.trim().is_empty(), options.is_empty(), "{out}");
     }
+    let vertex = ("CLAUDE_CODE_USE_VERTEX", "1");
+    let gateway = ("ANTHROPIC_VERTEX_BASE_URL", "https://gw.example/v1");
+    for (env, is_said) in [(&[vertex][..], true), (&[vertex, gateway], false)] {
+        let (_, err) = printed(&user, &[], env, &["claude", "-p", "hi"]);
+        assert_eq!(err.contains("Claude Code asks Vertex AI, past the recorder"), is_said, "{err}");
+    }
 }
 
 #[test]
