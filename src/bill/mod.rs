@@ -31,7 +31,6 @@ mod calibration;
 pub(crate) mod dated_table;
 mod exact;
 mod media;
-pub(crate) mod model_name;
 #[cfg(feature = "rules")]
 mod price;
 #[cfg(feature = "rules")]

@@ -5,13 +5,12 @@ use serde::Deserialize;
 use super::{
     Price,
     dated_table::{ModelTable, Provider, day, on_line, read, shape},
-    model_name::HostedName,
     price::{Factor, Rates, TermPrice},
 };
 use crate::{
     Result,
     request::Exchange,
-    transcript::{Currency, Money, Usage},
+    transcript::{Currency, HostedName, Money, Usage},
     usage::{REGIONAL, WEB_SEARCH},
 };
 

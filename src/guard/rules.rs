@@ -4,11 +4,8 @@ use serde::Deserialize;
 
 use crate::{
     Result,
-    bill::{
-        dated_table::{ModelTable, Provider, day, on_line, read, shape},
-        model_name::HostedName,
-    },
-    transcript::Api,
+    bill::dated_table::{ModelTable, Provider, day, on_line, read, shape},
+    transcript::{Api, HostedName},
 };
 
 /// The table that comes along, which says its date and its sources itself.

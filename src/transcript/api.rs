@@ -93,7 +93,7 @@ pub(super) fn may_be_ollamas(uri: &str) -> bool {
 }
 
 /// Whether a request is one of Ollama's that says nothing: it loads a model, or lets one go.
-pub(super) fn loads_model(uri: &str, request: &Value) -> bool {
+pub(super) fn loads_model(uri: &str, request: &Object) -> bool {
     let says = |key: &str| match request.get(key) {
         Some(Value::Array(list)) => !list.is_empty(),
         Some(Value::String(text)) => !text.is_empty(),

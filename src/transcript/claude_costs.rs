@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    Api, Exchange, Usage, draft::FrameDraft, exchange::model_named, recent::Recent, sink::Sink,
+    Api, Exchange, Usage, draft::FrameDraft, exchange::model_named, model_name::without_date,
+    recent::Recent, sink::Sink,
 };
 use crate::{
     id::FrameSeq,
@@ -96,11 +97,11 @@ impl ClaudeCosts {
             }
             self.seen.insert(id, ());
         }
-        self.names.insert(model_id(model).to_owned(), model.to_string());
+        self.names.insert(model_id(model), model.to_string());
         // The last part of an answer has its final usage.
         let answer = Answer {
             id: id.clone(),
-            model: model_id(model).to_owned(),
+            model: model_id(model),
             time: draft.timestamp.clone(),
             usage: usage.clone(),
         };
@@ -139,8 +140,8 @@ impl ClaudeCosts {
         let mut stated = ByModel::new();
         for (model, of) in models {
             let (id, Some(usage)) = (model_id(model), usage_of(of)) else { continue };
-            self.names.entry(id.to_owned()).or_insert_with(|| bare(model).to_owned());
-            stated.entry(id.to_owned()).or_default().add(&usage);
+            self.names.entry(id.clone()).or_insert_with(|| bare(model).to_owned());
+            stated.entry(id).or_default().add(&usage);
         }
         let is_less = |(model, before): (&String, &Usage)| {
             let is_less = |now: &Usage| now.input < before.input || now.output < before.output;
@@ -204,23 +205,16 @@ impl ClaudeCosts {
             if is_apart(&model, &stated, &answered) {
                 sink.exchange(unlisted(line, self.name(&model), usage));
             } else {
-                sink.note(line, &format!("not counted: no answer is of the stated model {model}"));
+                let name = self.names.get(&model).unwrap_or(&model);
+                sink.note(line, &format!("not counted: no answer is of the stated model {name}"));
             }
         }
     }
 }
 
-/// The name of a model without what the client, a cloud and a date put around it: `claude-opus-5-5` of
-/// `claude-opus-5-5[1m]`, `us.anthropic.claude-opus-5-5-20261101-v1:0` and `claude-opus-5-5@20261101`.
-fn model_id(model: &str) -> &str {
-    let model = bare(model);
-    let model = model.find("claude").and_then(|at| model.get(at..)).unwrap_or(model);
-    let model = model.split_once('@').map_or(model, |(model, _)| model);
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
-    let version = model.rsplit_once("-v").filter(|(_, version)| is_number(version));
-    let model = version.map_or(model, |(model, _)| model);
-    let date = model.rsplit_once('-').filter(|(_, date)| date.len() == 8 && is_number(date));
-    date.map_or(model, |(model, _)| model)
+/// The name of a model without what the client, a platform and a date put around it.
+fn model_id(model: &str) -> String {
+    without_date(bare(model))
 }
 
 /// A name without the length of the context (`[1m]`), which the client puts behind it.

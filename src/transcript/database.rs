@@ -12,7 +12,7 @@ use crate::Result;
 use crate::{Error, ErrorKind};
 
 /// What a database begins with.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// A session in a database.
 #[non_exhaustive]

@@ -78,6 +78,7 @@ mod logged_tests;
 #[cfg(test)]
 mod lossless_tests;
 mod mini_swe_agent;
+mod model_name;
 mod names;
 mod ollama;
 mod opencode;
@@ -143,6 +144,9 @@ pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub(crate) use kept::Kept;
 pub use limit_window::LimitWindow;
+#[cfg(feature = "rules")]
+pub(crate) use model_name::HostedName;
+pub(crate) use model_name::without_router;
 pub use provenance::{Lack, Provenance};
 pub(crate) use reply::ReadReply;
 pub(crate) use sse::events as sse_events;

@@ -23,6 +23,9 @@ use crate::{
     usage::REGIONAL,
 };
 
+/// What is said of a request of Ollama's that says nothing.
+const LOADS: &str = "a request to load a model or to let it go: none answers it";
+
 /// What is wrong with a response whose stream has no end; why follows. What had come of it is kept.
 const BROKEN_OFF: &str = "broken off: ";
 /// Why, where nobody recorded it.
@@ -70,6 +73,9 @@ impl ReadRequest {
         if let (Some(ReadBody { head, items, .. }), Some(api)) =
             (body, Api::of_uri(&interaction.uri))
         {
+            if items.is_empty() && api::loads_model(&interaction.uri, &head) {
+                return Err(LOADS);
+            }
             return Ok(Self { api, head, messages: items, unread: None });
         }
         let request = match &interaction.request {
@@ -78,8 +84,8 @@ impl ReadRequest {
             }
             request => request.value().unwrap_or_default(),
         };
-        if api::loads_model(&interaction.uri, &request) {
-            return Err("a request to load a model or to let it go: none answers it");
+        if request.as_object().is_some_and(|of| api::loads_model(&interaction.uri, of)) {
+            return Err(LOADS);
         }
         // What passed a recorder of ours went where its path says, whatever it holds.
         let sent = Api::of_uri(&interaction.uri);

@@ -129,7 +129,13 @@ pub(super) fn of_ui(list: Vec<Value>, text_type: &FacetType) -> Vec<Facet> {
             // A mark between two steps says nothing.
             ("step-start", None) if object.len() == 1 => {}
             ("", None) => facets.push(gemini_message::part(object.into(), text_type)),
-            ("tool-invocation", Some(Value::Object(inner))) => ui_call(inner, &mut facets),
+            ("tool-invocation", Some(Value::Object(mut inner))) => {
+                object.shift_remove("type");
+                if !object.is_empty() {
+                    inner.put("part", object);
+                }
+                ui_call(inner, &mut facets);
+            }
             (kind, None) if is_call(kind) && !object.contains_key("toolName") => {
                 let name = kind.strip_prefix("tool-").unwrap_or(kind).to_owned();
                 object.put("toolName", name);

@@ -1,10 +1,11 @@
 //! Files of tools that are known and not read: they are refused by name.
 
+use super::database::MAGIC;
 use crate::json::Value;
 
 /// What a file with these first bytes is, if it is of such a tool.
 pub(super) fn of_bytes(head: &[u8]) -> Option<&'static str> {
-    if head.starts_with(b"SQLite format 3\0") {
+    if head.starts_with(MAGIC) {
         return Some("a database of SQLite, which is read from a file alone");
     }
     let is_aider = head.trim_ascii_start().starts_with(b"# aider chat started at ");

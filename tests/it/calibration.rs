@@ -592,7 +592,8 @@ fn intervals_widen_with_the_distance_and_hold_there_too() {
     for (held, checked) in far {
         assert!(checked >= 400 && held * 100 >= checked * 85, "{held} of {checked}\n{table}");
     }
-    assert!(compactions >= 4 && kept * 100 >= compactions * 85, "{table}");
+    // The first request after a fourth one was cut off, and reports nothing.
+    assert!(compactions >= 3 && kept * 100 >= compactions * 85, "{table}");
 }
 
 /// Reads a recording by its path in the folder of data.

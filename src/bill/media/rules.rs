@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::sizing::{Limits, patches_of_28, patches_of_32, tiles_of_512, tiles_of_768};
-use crate::bill::model_name::without_router;
+use crate::transcript::without_router;
 
 /// How closely a model is to look at an image, as its block says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

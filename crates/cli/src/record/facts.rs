@@ -111,6 +111,9 @@ pub(super) struct ClientFacts {
     /// Whether its own files name base URLs that outrank variables.
     #[serde(default)]
     pub(super) is_configured: bool,
+    /// What leads it, beside variables.
+    #[serde(default)]
+    pub(super) launcher: Launcher,
     /// How it is led by itself; empty where it is not.
     #[serde(default)]
     pub(super) led: String,
@@ -122,13 +125,29 @@ pub(super) struct ClientFacts {
 impl ClientFacts {
     /// Whether base URLs in the environment mean nothing to it.
     pub(super) fn takes_no_variable(&self) -> bool {
-        matches!(self.name.as_str(), "codex" | "pi")
+        matches!(self.launcher, Launcher::Codex | Launcher::Pi)
     }
 
     /// Whether arguments alone lead it.
     pub(super) fn is_led_by_arguments(&self) -> bool {
-        self.name == "aider"
+        self.launcher == Launcher::Aider
     }
+}
+
+/// What is done for a client that variables alone do not lead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Launcher {
+    #[default]
+    Variables,
+    Aider,
+    Claude,
+    Codex,
+    Continue,
+    Kimi,
+    Llm,
+    OpenCode,
+    Pi,
 }
 
 /// Where a client looks for a `.env` file.
@@ -256,6 +275,13 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails")]
 
     use super::*;
+
+    #[test]
+    fn a_client_with_a_launcher_says_how_it_is_led() {
+        let clients = &Facts::get().unwrap().clients;
+        let mut led = clients.iter().filter(|of| of.launcher != Launcher::Variables);
+        assert!(led.all(|of| !of.led.is_empty()));
+    }
 
     #[test]
     fn a_variable_belongs_to_the_provider_that_its_name_ends_with() {

@@ -15,9 +15,9 @@ use super::{
     aider,
     argument::Argument,
     claude, codex, continue_dev,
-    facts::Facts,
+    facts::{Facts, Launcher},
     kimi, llm, open_files, opencode,
-    overlay::{self, Overlay, OverlayFolder},
+    overlay::{Overlay, OverlayFolder},
     pi,
     routes::{Routes, Variable},
     scene::{Scene, which},
@@ -54,27 +54,33 @@ impl Launch {
             words.iter().cloned().map(Argument::Plain).collect()
         };
         let (mut overlay, mut content) = (None, None);
-        if client.is_some_and(|client| overlay::CLIENTS.iter().any(|of| of.name == client.name)) {
+        let launcher = client.map(|client| client.launcher).unwrap_or_default();
+        if matches!(launcher, Launcher::Pi | Launcher::Kimi | Launcher::Llm) {
             // Before the settings are read: they may come from there.
             stale::restore_all(&std::env::temp_dir());
         }
-        let rest = match client.map_or("", |client| client.name.as_str()) {
-            "codex" => codex::arguments(rest, routes)?,
-            "claude" => claude::arguments(rest, routes),
-            "aider" => aider::arguments(facts, rest, routes)?,
-            "cn" => continue_dev::arguments(rest, routes),
-            name => {
-                match name {
-                    "pi" => overlay = Some(pi::overlay(routes)?),
-                    "kimi" => overlay = kimi::overlay(routes),
-                    "llm" => overlay = llm::overlay(routes),
-                    "opencode" => {
-                        content = opencode::content(rest, routes).map(|of| (opencode::CONTENT, of));
-                    }
-                    _ => {}
-                }
+        let rest = match launcher {
+            Launcher::Codex => codex::arguments(rest, routes)?,
+            Launcher::Claude => claude::arguments(rest, routes),
+            Launcher::Aider => aider::arguments(facts, rest, routes)?,
+            Launcher::Continue => continue_dev::arguments(rest, routes),
+            Launcher::Pi => {
+                overlay = Some(pi::overlay(routes)?);
                 plain(rest)
             }
+            Launcher::Kimi => {
+                overlay = kimi::overlay(routes);
+                plain(rest)
+            }
+            Launcher::Llm => {
+                overlay = llm::overlay(routes);
+                plain(rest)
+            }
+            Launcher::OpenCode => {
+                content = opencode::content(rest, routes).map(|of| (opencode::CONTENT, of));
+                plain(rest)
+            }
+            Launcher::Variables => plain(rest),
         };
         let mut arguments = plain(before.get(1..).unwrap_or_default());
         arguments.extend(rest);

@@ -210,7 +210,7 @@ fn a_context_is_printed_with_its_summary_and_the_history_on_demand() {
         let said = run(&["render", &input]).err;
         assert_eq!(
             said,
-            "note: the context is reconstructed from a transcript, without the tools, the system prompt and the parameters\n"
+            "note: the context is reconstructed from a transcript, without the tools, the system prompt and the parameters: record, or use a version that logs its requests\n"
         );
     }
 }

@@ -190,7 +190,7 @@ fn child_asks_for_vectors_and_counts() {
     // Of what is invoked the body says whether it can be read.
     let asked = r#"{"anthropic_version":"v","messages":[{"role":"user","content":"a"}]}"#;
     post_to(&base, "model/us.anthropic.claude-opus-4-6-v1/invoke", asked);
-    post_to(&base, "interactions", r#"{"model":"gemini-3-pro","input":"a"}"#);
+    post_to(&base, "v1beta/interactions", r#"{"model":"gemini-3-pro","input":"a"}"#);
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn the_sessions_of_all_agents_are_listed_newest_first() {
     let expected = concat!(
         " Claude Code ~/.claude/projects · Codex ~/.codex/sessions · pi ~/.pi/agent/sessions · Gemini ~/.gemini/tmp\n",
         " TIME              PROJECT       SESSION                               MODEL               REQUESTS       TOKENS     COST  FIRST WORDS\n",
-        " 2026-11-04 11:00  tide          1                                     –                          0            –        –  When is high water?\n",
+        " 2026-11-04 11:00  tide          tide                                  –                          0            –        –  When is high water?\n",
         " 2026-11-03 08:04  harbour       birch                                 claude-x                   2          210        –  Where is the berth?\n",
         " 2026-11-02 09:00  oak           oak                                   –                          1          ~13        –  Fell the oak.\n",
         " 2026-11-01 10:00  mill          mill                                  –                          0            –        –  Grind.\n",

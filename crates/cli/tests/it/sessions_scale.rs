@@ -10,8 +10,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A session of so many answers, with reported usage.
-fn session(name: &str, answers: u64) -> String {
+/// A session of so many answers, with reported usage, each of so many sentences.
+fn session(name: &str, answers: u64, sentences: usize) -> String {
     let at = "2026-11-03T08:00:00.000Z";
     let mut text = format!(
         r#"{{"type":"session","version":3,"id":"{name}","timestamp":"{at}","cwd":"/w/{name}"}}"#
@@ -20,7 +20,7 @@ fn session(name: &str, answers: u64) -> String {
         let asked = format!(r#"{{"role":"user","content":"Grind sack {answer} of {name}."}}"#);
         let said = format!(
             r#"{{"role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"{}"}}],"usage":{{"input":40,"cacheRead":{answer},"cacheWrite":9,"output":20}}}}"#,
-            "It is ground. ".repeat(40)
+            "It is ground. ".repeat(sentences)
         );
         for message in [asked, said] {
             let _ = write!(
@@ -33,13 +33,17 @@ fn session(name: &str, answers: u64) -> String {
     text + "\n"
 }
 
-fn folder(sessions: u64, answers: u64) -> tempfile::TempDir {
+/// So many sessions, and the KiB of their files.
+fn folder(sessions: u64, answers: u64, sentences: usize) -> (tempfile::TempDir, u64) {
     let folder = tempfile::tempdir().unwrap();
+    let mut size = 0;
     for number in 0..sessions {
         let name = format!("s{number}");
-        fs::write(folder.path().join(format!("{name}.jsonl")), session(&name, answers)).unwrap();
+        let text = session(&name, answers, sentences);
+        size += text.len() as u64;
+        fs::write(folder.path().join(format!("{name}.jsonl")), text).unwrap();
     }
-    folder
+    (folder, size / 1024)
 }
 
 /// Lists the sessions of a folder. How many there are, and the most memory that it took, in KiB;
@@ -55,27 +59,29 @@ fn listed(folder: &Path, cache: &Path) -> (usize, Option<u64>) {
 }
 
 #[test]
-fn the_memory_of_the_first_pass_does_not_grow_with_the_sessions_or_their_length() {
-    let peak_of = |sessions: u64, answers: u64| {
-        let (folder, cache) = (folder(sessions, answers), tempfile::tempdir().unwrap());
+fn the_first_pass_keeps_no_text() {
+    let read = |sessions: u64, answers: u64| {
+        let (folder, size) = folder(sessions, answers, 600);
+        let cache = tempfile::tempdir().unwrap();
         let (count, cold) = listed(folder.path(), cache.path());
         assert_eq!(count as u64, sessions);
         // From the index there are as many.
         assert_eq!(listed(folder.path(), cache.path()).0, count);
-        cold
+        cold.map(|most| (most, size))
     };
-    let few_and_many = [100, 1_000].map(|sessions| peak_of(sessions, 3));
-    let short_and_long = [500, 5_000].map(|answers| peak_of(1, answers));
+    let few_and_many = [100, 1_000].map(|sessions| read(sessions, 3));
+    let short_and_long = [200, 2_000].map(|answers| read(1, answers));
     for [small, large] in [few_and_many, short_and_long] {
-        let Some((small, large)) = small.zip(large) else { return };
-        // Ten times as much; what is kept of a session is a line of the list.
-        assert!(large * 2 < small * 3, "{small} KiB, {large} KiB");
+        let Some(((small, of), (large, of_ten))) = small.zip(large) else { return };
+        // What is kept of a session is a line of the list, and of an answer its figures.
+        let (more, more_text) = (large.saturating_sub(small), of_ten - of);
+        assert!(more * 2 < more_text, "{more} KiB more for {more_text} KiB more");
     }
 }
 
 #[test]
 fn what_is_in_the_index_is_read_no_more() {
-    let (folder, cache) = (folder(30, 2), tempfile::tempdir().unwrap());
+    let ((folder, _), cache) = (folder(30, 2, 40), tempfile::tempdir().unwrap());
     assert_eq!(listed(folder.path(), cache.path()).0, 30);
     // Who reads a file again finds no session in it: it has its size and its time, and no text.
     for entry in fs::read_dir(folder.path()).unwrap() {
@@ -91,7 +97,7 @@ fn what_is_in_the_index_is_read_no_more() {
 #[cfg(unix)]
 #[test]
 fn the_first_pass_shows_its_progress_on_a_terminal() {
-    let folder = folder(12, 600);
+    let (folder, _) = folder(12, 600, 40);
     let args = ["sessions", "--no-index", folder.path().to_str().unwrap()];
     let Some(shown) = support::terminal::on_terminal(&args, false) else { return };
     assert!(shown.contains("of sessions"), "{shown:?}");

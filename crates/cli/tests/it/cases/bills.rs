@@ -471,7 +471,7 @@ fn zeros_beside_an_answer_are_no_figures() {
     let item = r#"{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Low."}]}],"usage":{"input_tokens":0,"output_tokens":0}}"#;
     let responses = of_answer("https://api.example/v1/responses", "x", item);
     assert_eq!(figures(&responses), json!([null, null, null, null]));
-    // In transcripts; a client that answers itself, or a request that failed, used nothing.
+    // In transcripts; a client that answers itself used nothing.
     let said = |more: Value| {
         let mut message = json!({ "role": "assistant", "model": "m", "content": [{ "type": "text", "text": "Low." }],
             "usage": { "input": 0, "output": 0, "cacheRead": 0, "cost": { "total": 0 } } });
@@ -487,7 +487,7 @@ fn zeros_beside_an_answer_are_no_figures() {
     };
     assert_eq!(said(json!({})), json!([null, null, null, null]));
     assert_eq!(said(json!({ "model": "<synthetic>" })), json!([0, 0, 0, null]));
-    assert_eq!(said(json!({ "stopReason": "error" })), json!([0, 0, 0, null]));
+    assert_eq!(said(json!({ "stopReason": "error" })), json!([null, null, null, null]));
 }
 
 #[test]

@@ -757,8 +757,9 @@ fn joined(file: &NamedTempFile, number: usize) -> (Vec<String>, Value) {
     let body: Value = serde_json::from_str(&whole.out).unwrap();
     let items = body["input"].as_array().unwrap().iter();
     let texts = items.map(|item| item["content"].as_str().unwrap().to_owned()).collect();
-    let rows = json_lines(&["requests", "--json", path(file)]);
-    (texts, rows[number - 1]["resolved"].clone())
+    let rows = run(&["requests", "--json", path(file)]).out;
+    let row: Value = serde_json::from_str(rows.lines().nth(number - 1).unwrap()).unwrap();
+    (texts, row["resolved"].clone())
 }
 
 #[test]
@@ -799,11 +800,8 @@ fn what_a_conversation_kept_besides_answers_stands_before_a_request() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("archive");
     out(&["archive", "-o", archive.to_str().unwrap(), path(&file)]);
-    let archived = |args: &[&str]| run(&[args, &[archive.to_str().unwrap()]].concat()).out;
-    assert_eq!(
-        archived(&["render", "--request", "2"]),
-        out(&["render", "--request", "2", path(&file)])
-    );
+    let request = |of: &str| run(&["render", "--request", "2", of]).out;
+    assert_eq!(request(archive.to_str().unwrap()), request(path(&file)));
 
     // Where nobody made it, what it held before is not known, unless somebody asks for all of it.
     all.remove(0);

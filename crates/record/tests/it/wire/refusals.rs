@@ -3,11 +3,12 @@
 
 use std::{
     io::{BufReader, Write},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use super::support::{Message, Provider, Recorded};
-use afterimage_record::Outcome;
+use afterimage_record::{Limits, Outcome, Recorder, RecordingWriter};
 
 #[test]
 fn a_request_that_is_no_clients_of_its_own_reaches_nobody() {
@@ -110,7 +111,13 @@ fn a_target_that_is_too_long_gets_an_answer_and_reaches_nobody() {
 #[test]
 fn a_request_that_is_signed_for_its_host_is_refused_and_one_with_a_key_passes() {
     let provider = Provider::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
-    let mut recorded = Recorded::of(&provider);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let mut recorded = Recorded::by(&provider.url(), |folder| {
+        let open = move || Ok(RecordingWriter::open_private(&folder)?.0);
+        let told = Arc::clone(&told);
+        let tell = move |said: &str| told.lock().unwrap().push(said.to_owned());
+        Recorder::start(Limits::default(), open, tell).unwrap()
+    });
     let path = "/model/anthropic.claude/converse";
     let ask = |key: &str, more: &str| {
         let head = format!("Authorization: {key}\r\nContent-Type: application/json\r\n");
@@ -131,4 +138,6 @@ fn a_request_that_is_signed_for_its_host_is_refused_and_one_with_a_key_passes() 
     let recording = recorded.stop();
     let outcomes = recording.exchanges().iter().map(|of| of.outcome() == Outcome::Complete);
     assert_eq!(outcomes.collect::<Vec<_>>(), [false, false, true]);
+    let told = told.lock().unwrap();
+    assert!(told.iter().any(|said| said.contains("set AWS_BEARER_TOKEN_BEDROCK")), "{told:?}");
 }

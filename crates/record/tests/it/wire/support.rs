@@ -151,7 +151,7 @@ impl Recorded {
         })
     }
 
-    fn by(url: &str, start: impl FnOnce(PathBuf) -> Recorder) -> Self {
+    pub(crate) fn by(url: &str, start: impl FnOnce(PathBuf) -> Recorder) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("recording");
         let recorder = start(folder.clone());

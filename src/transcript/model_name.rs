@@ -1,10 +1,8 @@
 //! How platforms and routers write the names of models.
 
-#[cfg(feature = "rules")]
 use std::borrow::Cow;
 
 /// A model of Anthropic's, as it is called where others serve it.
-#[cfg(feature = "rules")]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HostedName<'m> {
     /// As Anthropic calls it.
@@ -13,7 +11,6 @@ pub(crate) struct HostedName<'m> {
     pub(crate) is_regional: bool,
 }
 
-#[cfg(feature = "rules")]
 impl<'m> HostedName<'m> {
     /// The model behind a name of Bedrock's (`us.anthropic.claude-opus-4-5-20251101-v1:0`, or an ARN
     /// that ends so) or of Vertex AI's (`claude-opus-4-5@20251101`). A router's name may stand before
@@ -36,7 +33,6 @@ impl<'m> HostedName<'m> {
 }
 
 /// A name without the version of its platform at the end: `-v1`, `-v2:0`, `-v1:0:200k`.
-#[cfg(feature = "rules")]
 fn without_version(name: &str) -> &str {
     name.rsplit_once("-v")
         .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
@@ -47,12 +43,22 @@ fn without_version(name: &str) -> &str {
 }
 
 /// The name without that of a router, a region or a platform before it.
-pub(super) fn without_router(model: &str) -> &str {
+pub(crate) fn without_router(model: &str) -> &str {
     let model = model.rsplit_once('/').map_or(model, |(_, model)| model);
     model.find("claude-").and_then(|at| model.get(at..)).unwrap_or(model)
 }
 
-#[cfg(all(test, feature = "rules"))]
+/// The model without its platform and without its date: `claude-opus-5-5` of
+/// `us.anthropic.claude-opus-5-5-20261101-v1:0` and of `claude-opus-5-5@20261101`.
+pub(super) fn without_date(model: &str) -> String {
+    let hosted = HostedName::of(model).map(|of| of.model);
+    let model = hosted.unwrap_or_else(|| without_router(model).into());
+    let is_date = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let dated = model.rsplit_once('-').filter(|(_, date)| is_date(date));
+    dated.map_or(&*model, |(model, _)| model).to_owned()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
