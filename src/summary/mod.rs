@@ -12,7 +12,9 @@ mod ledger;
 mod outline;
 
 use crate::{id::FrameSeq, steps::Passage};
-pub(crate) use ledger::{Chronicle, ContextTexts, Happened, Section, brief, worth_keeping};
+pub(crate) use ledger::{
+    Chronicle, ContextTexts, Happened, Section, brief, quoted_item, worth_keeping,
+};
 pub use ledger::{Ledger, LedgerLine};
 pub(crate) use outline::{identifiers, likely_names, outline, ranked_names};
 

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::steps::sentence::{rule, words};
+use crate::text::words::label::{AGENTS, USERS};
 use crate::text::words::material::{
     ACCORDING, ACTING, ARTICLES, ASKING, AUTHORED, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL,
     OF_THE_USER, PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH,
@@ -126,6 +127,36 @@ pub(in crate::steps) fn is_chat_head(line: &str) -> bool {
     let is_time = minutes == 2 && name.len() < hours.len() && (is_half || half.is_empty());
     let is_parted = is_half || name.contains("  ") || name.contains(['—', '•', '·', '[']);
     is_time && is_parted && name.split_whitespace().count().wrapping_sub(1) < 6
+}
+
+/// Who speaks below a line of a log of a chat, by its head: `## User`, `[10:02] assistant: …`, `❯ …`.
+/// The first bit says that the user does, the second that somebody else does.
+pub(super) fn chat_turn(line: &str) -> u8 {
+    let line = line.trim();
+    match line.chars().next() {
+        // What only terminals of agents print.
+        Some('›' | '⏺' | '⎿') => return 3,
+        Some('❯') => return 1,
+        Some('●' | '✦') => return 2,
+        _ if line.starts_with("- ") || line.starts_with("* ") => return 0,
+        _ => {}
+    }
+    let stamp = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let stamp = stamp.filter(|(of, _)| of.starts_with(|c: char| c.is_ascii_digit()));
+    let is_mark = |c: char| c.is_ascii_digit() || "#*[<|=:/-_ ".contains(c);
+    let plain = stamp.map_or(line, |(_, rest)| rest).trim_start_matches(is_mark);
+    let end = plain.find([':', '：', '(', '（', ']', '>', '*', '|']);
+    let (name, rest) = plain.split_at_checked(end.unwrap_or(plain.len())).unwrap_or_default();
+    // `User (admin) may …` is a sentence.
+    let behind = rest.trim_start_matches('（').trim_start_matches('(');
+    let behind = behind.split_once([')', '）']).filter(|_| behind.len() < rest.len());
+    if name.len() > LONGEST_NAME
+        || behind.is_some_and(|(_, of)| !of.is_empty() && !of.starts_with([':', '：', '*']))
+    {
+        return 0;
+    }
+    let name = name.trim_end_matches(['#', '=', '-', ' ']).to_lowercase();
+    u8::from(has(&USERS, &name)) | u8::from(has(&AGENTS, &name)) << 1
 }
 
 /// Whether a line is one of the head of a mail.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::{
     line_kind::{
-        Begin, begin, columns, delimiter, has, is_authored, is_block_of_yaml, is_chat_head,
-        is_data, is_logged, is_mail_head, is_output, is_prose, is_ruled, is_shell, is_subtitle,
-        labelled, leads_to_paste, may_lead, points_below, report,
+        Begin, begin, chat_turn, columns, delimiter, has, is_authored, is_block_of_yaml,
+        is_chat_head, is_data, is_logged, is_mail_head, is_output, is_prose, is_ruled, is_shell,
+        is_subtitle, labelled, leads_to_paste, may_lead, points_below, report,
     },
     material::{Kind, Material},
     quotations::is_mark,
@@ -15,7 +15,9 @@ use crate::steps::sentence::{
     correction::{correction, says_instead},
     rule,
 };
-use crate::text::words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, QUOTES, REQUESTS};
+use crate::text::words::material::{
+    COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS,
+};
 
 /// Stands for the end of output: the prose behind it is the user's.
 const PROSE: &str = "\n\n";
@@ -59,6 +61,9 @@ const BLOCKS: [(&str, &str); 34] = [
     ("Web search results", ""),
 ];
 
+/// Stands before what a cut leaves of a log.
+const PASTED_LOG: &str = "[pasted log]\n";
+
 /// After so much material, tags inside of lines are looked at no more.
 const MOST_TAGS: usize = 500;
 
@@ -79,6 +84,16 @@ pub(super) struct Scan<'t> {
     pub(super) doubt: Option<usize>,
     /// Where the words end that stand in the tag of a client, or the text.
     end: usize,
+    /// Where somebody speaks last in a log of a chat: the user, and another.
+    turns: [usize; 2],
+    /// Where the second speaks in it.
+    pub(super) second: Option<usize>,
+    /// Where what begins of which the user says that it is pasted.
+    led: Option<usize>,
+    /// Whether the text is a summary: what only may lead to a paste is one of its headings.
+    pub(super) is_summary: bool,
+    /// Up to here a block may close and open again in what is pasted.
+    reopens: usize,
 }
 
 impl<'t> Scan<'t> {
@@ -88,8 +103,35 @@ impl<'t> Scan<'t> {
             Some((name, at + tag))
         };
         let ends = text.match_indices("</").filter_map(end).collect();
+        let (mut turns, mut at, mut first, mut second) = ([0; 2], 0, 0, None);
+        for line in text.split_inclusive('\n') {
+            let turn = chat_turn(line);
+            for (last, bit) in turns.iter_mut().zip([1, 2]) {
+                *last = if turn & bit == 0 { *last } else { at };
+            }
+            if first != 0 && turn != 0 && (turn != first || turn == 3) {
+                second.get_or_insert(at);
+            }
+            first = if first == 0 { turn } else { first };
+            at += line.len();
+        }
         let (found, end) = (Vec::new(), text.len());
-        Self { text, at: 0, found, ends, has_prose: false, from: 0, doubt: None, end }
+        let (at, has_prose, from, doubt, led, reopens) = (0, false, 0, None, None, 0);
+        Self {
+            text,
+            at,
+            found,
+            ends,
+            has_prose,
+            from,
+            doubt,
+            end,
+            turns,
+            second,
+            led,
+            is_summary: false,
+            reopens,
+        }
     }
 
     fn rest(&self) -> &'t str {
@@ -105,6 +147,8 @@ impl<'t> Scan<'t> {
         let end = end.clamp(self.at, self.text.len());
         let part = self.text.get(self.at..end).unwrap_or_default();
         let range = self.at..self.at + part.trim_end_matches(['\n', '\r']).len();
+        // Nothing of what is pasted is a sentence of the user.
+        let kind = if self.at < self.reopens { Kind::Paste } else { kind };
         self.found.push(Material { range, kind, open: open.into(), close: close.into() });
         self.at = end;
     }
@@ -132,6 +176,10 @@ impl<'t> Scan<'t> {
     fn takes_block(&mut self, line: &'t str) -> bool {
         let plain = line.trim();
         let start = self.at + (line.len() - line.trim_start().len());
+        if self.begins_log(line) {
+            self.take_log();
+            return true;
+        }
         if let Some((name, end)) = self.foreign_tag(start) {
             let inside = self.text.get(start..end).unwrap_or_default();
             let is_inline = !self.is_line_start(start) && !inside.contains('\n');
@@ -186,6 +234,7 @@ impl<'t> Scan<'t> {
             let lines = after.split_inclusive('\n').inspect(|line| to += line.len());
             let to = if { lines }.any(|line| is_end(&line)) { to } else { self.end };
             self.take(Kind::Paste, to, format!("{plain}\n"), "");
+            self.may_reopen(|line| delimiter(line) == Some(of));
             return true;
         }
         // `note = """`
@@ -199,7 +248,12 @@ impl<'t> Scan<'t> {
             return true;
         }
         let block = BLOCKS.iter().find(|(begin, _)| plain.starts_with(begin));
-        let Some((begin, end)) = block else { return false };
+        block.is_some_and(|block| self.takes_fence(line, block))
+    }
+
+    /// What stands between a mark and its end.
+    fn takes_fence(&mut self, line: &'t str, (begin, end): &(&str, &str)) -> bool {
+        let plain = line.trim();
         let inside = plain.trim_start_matches(begin.chars().next().unwrap_or_default());
         let fence = plain.get(..plain.len() - inside.len()).filter(|_| begin == end);
         let mut to = self.at + line.len();
@@ -230,8 +284,49 @@ impl<'t> Scan<'t> {
         } else {
             format!("\n{}", fence.unwrap_or(end))
         };
+        // Between blocks of code people say more than between parts of a text.
+        let is_prose = fence.is_none() || has(&PROSES, &inside.trim().to_lowercase());
+        let may_reopen = !end.trim().is_empty() && (is_prose || self.led == Some(self.at));
         self.take(Kind::Paste, to, format!("{plain}\n"), close);
+        if may_reopen {
+            self.may_reopen(|line| line.starts_with(begin) || line.starts_with(end));
+        }
         true
+    }
+
+    /// Notes how far a block may go that ended here: what is pasted may hold its marks.
+    fn may_reopen(&mut self, is_mark: impl Fn(&str) -> bool) {
+        let mut at = self.at;
+        // The first of the kind has found the last.
+        let rest = if at < self.reopens { "" } else { self.rest() };
+        for line in rest.split_inclusive('\n') {
+            self.reopens = if is_mark(line.trim()) { at } else { self.reopens };
+            at += line.len();
+        }
+    }
+
+    /// Whether a log of a chat begins with a line: another speaks in it, too.
+    fn begins_log(&self, line: &str) -> bool {
+        let turn = chat_turn(line);
+        let later = { self.turns.iter().zip([1, 2]) }
+            .map(|(last, bit)| if *last > self.at { bit } else { 0 });
+        turn > 0 && turn | later.sum::<u8>() == 3
+    }
+
+    /// Takes a log of a chat up to the end. Where the user spoke before, a last paragraph of prose may
+    /// be the user's: it is no rule.
+    fn take_log(&mut self) {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default().trim_end();
+        let last = rest.rfind("\n\n").filter(|_| self.has_prose).map(|at| at + 2);
+        let is_users = |from: &usize| {
+            let mut lines = rest.get(*from..).unwrap_or_default().lines();
+            lines.clone().next().is_some_and(is_prose) && lines.all(|line| chat_turn(line) == 0)
+        };
+        let last = last.filter(is_users);
+        self.take(Kind::Paste, last.map_or(self.end, |from| self.at + from), PASTED_LOG, "");
+        if last.is_some() {
+            self.take(Kind::Sentences, self.end, "", "");
+        }
     }
 
     /// What a line is by itself: of a quotation, a comment, a log, code, data.
@@ -291,7 +386,8 @@ impl<'t> Scan<'t> {
     fn prose(&mut self, line: &'t str) {
         let from = self.at;
         let start = from + (line.len() - line.trim_start().len());
-        if let Some((name, end)) = self.users_tag(start) {
+        let of_user = self.users_tag(start).filter(|_| from >= self.reopens);
+        if let Some((name, end)) = of_user {
             let is_end = self.text.get(start..).is_some_and(|tag| tag.starts_with("</"));
             let whole = self.text.len();
             self.end = if is_end { whole } else { self.ends.get(name).copied().unwrap_or(whole) };
@@ -306,6 +402,10 @@ impl<'t> Scan<'t> {
         let line = self.text.get(from..tag.unwrap_or(from + line.len())).unwrap_or_default();
         let plain = line.trim();
         self.at = from + line.len();
+        if from < self.reopens && !plain.is_empty() {
+            self.at = from;
+            return self.take(Kind::Paste, from + line.len(), "> ", "");
+        }
         self.has_prose |= line.contains(char::is_alphanumeric);
         if plain.starts_with(|c: char| "-*•".contains(c) || c.is_ascii_digit()) {
             self.doubt.get_or_insert(from);
@@ -336,7 +436,7 @@ impl<'t> Scan<'t> {
         }
         if leads {
             self.take_unmarked(plain, Kind::Paste);
-        } else if may_lead(plain, self.rest().trim_start()) {
+        } else if !self.is_summary && may_lead(plain, self.rest().trim_start()) {
             self.take_unmarked(plain, Kind::Sentences);
         }
     }
@@ -344,8 +444,10 @@ impl<'t> Scan<'t> {
     /// Takes what a line leads to, all of it where nothing marks it: it marks itself else.
     fn take_unmarked(&mut self, lead: &str, kind: Kind) {
         let at = self.text.len() - self.rest().trim_start_matches(['\n', '\r']).len();
+        self.led = Some(at).filter(|_| kind == Kind::Paste).or(self.led);
         let ends = std::mem::take(&mut self.ends);
-        let mut probe = Self { text: self.text, at, ends, end: self.end, ..Self::new("") };
+        let (text, end, turns) = (self.text, self.end, self.turns);
+        let mut probe = Self { text, at, ends, end, turns, ..Self::new("") };
         let line = probe.line().unwrap_or_default();
         let takes = probe.takes_block(line) || probe.takes_line(line, false);
         let is_marked = takes && probe.found.last().is_none_or(|of| of.kind != Kind::Heading);

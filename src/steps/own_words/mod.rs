@@ -28,6 +28,9 @@ pub(crate) struct OwnWords<'t> {
     material: Vec<Material>,
     /// Where sentences stand that are certainly the user's: before all that may be material.
     certain: Range<usize>,
+    /// Where in a log of a chat somebody answers first.
+    answer: Option<usize>,
+    is_summary: bool,
 }
 
 /// A sentence of the user.
@@ -45,7 +48,7 @@ impl<'t> OwnWords<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
         let mut scan = Scan::new(text);
         scan.run();
-        let Scan { mut found, from, doubt, .. } = scan;
+        let Scan { mut found, from, doubt, second: answer, .. } = scan;
         let (mut at, mut inline) = (0, Vec::new());
         for of in &found {
             quotations(text, at..of.range.start, &mut inline);
@@ -62,7 +65,8 @@ impl<'t> OwnWords<'t> {
         let is_prose = line.starts_with(char::is_alphabetic);
         let line = if is_prose { line.lines().next().unwrap_or_default().len() } else { 0 };
         let end = doubt.into_iter().chain(first).fold(begins + line, usize::min);
-        let mut this = Self { text, material: found, certain: from..end };
+        let mut this =
+            Self { text, material: found, certain: from..end, answer, is_summary: false };
         if !this.is_alone(from) {
             this.certain.end = from;
         }
@@ -87,9 +91,30 @@ impl<'t> OwnWords<'t> {
         parts < 2 && !self.text.lines().any(|line| line.starts_with("-- ") || line.starts_with('^'))
     }
 
+    /// Tells a summary apart, whose first paragraph says what it is. What only may be material is its
+    /// own, and of what it quotes nothing stands without the line that says whose text it is.
+    pub(crate) fn of_summary(text: &'t str) -> Self {
+        let from = text.find("\n\n").unwrap_or(text.len());
+        let mut scan = Scan::new(text.get(from..).unwrap_or_default());
+        scan.is_summary = true;
+        scan.run();
+        let mut material = scan.found;
+        material.retain(|of| matches!(of.kind, Kind::Quote | Kind::Paste));
+        for of in &mut material {
+            of.range = of.range.start + from..of.range.end + from;
+        }
+        Self { material, is_summary: true, ..Self::all(text) }
+    }
+
+    /// Whether what stands from a place on may stand without what is before it.
+    pub(crate) fn may_begin(&self, at: usize) -> bool {
+        !self.is_summary || self.marks(at).1.is_empty()
+    }
+
     /// A text that is all of one speaker.
     pub(crate) fn all(text: &'t str) -> Self {
-        Self { text, material: Vec::new(), certain: 0..text.len() }
+        let certain = 0..text.len();
+        Self { text, material: Vec::new(), certain, answer: None, is_summary: false }
     }
 
     /// The parts of the text between its material that is of one of these kinds, each with whether
@@ -115,7 +140,8 @@ impl<'t> OwnWords<'t> {
     }
 
     /// The user's message without the lines that are quoted or pasted, with a mark where they are
-    /// left out. A message of nothing else keeps them, each behind the mark of a quotation.
+    /// left out. A message of nothing else keeps them, each behind the mark of a quotation; of a log of
+    /// a chat, what stands before the first answer.
     pub(crate) fn words(&self) -> Cow<'t, str> {
         let own = self.without(&[Kind::Quote, Kind::Paste]);
         if own.contains(char::is_alphanumeric) || self.text.trim().is_empty() {
@@ -124,7 +150,9 @@ impl<'t> OwnWords<'t> {
         let mark = |line: &str| {
             if line.trim_start().starts_with('>') { line.into() } else { format!("> {line}") }
         };
-        self.text.trim().lines().map(mark).collect::<Vec<_>>().join("\n").into()
+        let shown = self.text.get(..self.answer.unwrap_or(self.text.len())).unwrap_or_default();
+        let more = self.answer.map(|_| LEFT_OUT.to_owned());
+        shown.trim().lines().map(mark).chain(more).collect::<Vec<_>>().join("\n").into()
     }
 
     /// The text without the tags that stand around it, and what else clients put before it in tags.

@@ -38,6 +38,11 @@ fn no_message_loses_all_of_its_words() {
     check("Never push.\n```\nAlways push.\n```\nThanks.", "Never push.\n[…]\nThanks.");
     check("<ide_selection>\nAlways push.", "> <ide_selection>\n> Always push.");
     check("He wrote \"Always push. Never ask.\"", "He wrote \"Always push. Never ask.\"");
+    let log = "User: Mend it.\n\nAssistant: I look.\n\nAlways push it.";
+    check(log, "> User: Mend it.\n[…]");
+    let session = format!("=== Session 1 ===\n{log}\n=== end ===\nAlways push it.\n=== end ===");
+    check(&session, "> === Session 1 ===\n> User: Mend it.\n[…]");
+    check(&format!("The log:\n\n{log}\n\nGo on."), "The log:\n\n[…]\n\nGo on.");
     for own in [
         "The README says to use npm, but please always use pnpm.",
         "15:30 is the freeze. Never merge after it.",
@@ -150,6 +155,52 @@ fn rules_stand_beside_what_is_quoted() {
 }
 
 #[test]
+fn no_rule_stands_between_blocks_that_open_again_nor_in_a_log_of_a_chat() {
+    let check = |text: &str, rules: &[&str]| {
+        let found: Vec<&str> = OwnWords::of(text).rules().map(|(_, rule)| rule).collect();
+        assert_eq!(found, rules, "{text}");
+    };
+    for (open, close) in
+        [("```", "```"), ("~~~~", "~~~~"), ("<!--", "-->"), ("=== a ===", "=== end ===")]
+    {
+        let text = |behind: &str| format!("Look.\n{open}\nx\n{close}\nAlways push it.{behind}");
+        check(&text(""), &["Always push it."]);
+        check(&text(&format!("\n{open}\ny\n{close}\nNever light it.")), &["Never light it."]);
+        check(&text(&format!("\n{close}\nx")), &[]);
+    }
+    let code = "```sh\nx\n```\nNever light it.\n```sh\ny\n```";
+    check(&format!("Run this.\n{code}"), &["Never light it."]);
+    check(&format!("Here is what Bob sent:\n{code}"), &[]);
+    for [user, agent] in [
+        ["User: Mend it.", "Assistant: I look."],
+        ["## User\n\nMend it.", "## Assistant\n\nI look."],
+        ["**Usuario:** Repáralo.", "**Asistente:** Miro."],
+        ["You said:\nMend it.", "ChatGPT said:\nI look."],
+        ["❯ Mend it.", "● I look."],
+        ["› Mend it.", "⏺ I look."],
+        ["[2031-05-02 10:02:11] user: Mend it.", "[10:03] assistant: I look."],
+        ["用户（小林）：修好它。", "助手：我看看。"],
+        ["[user]\nMend it.", "[assistant]\nI look."],
+        ["--- Benutzer ---\nMach es.", "--- Assistent ---\nJa."],
+    ] {
+        let log = format!("{user}\n\n{agent}\n\nlow tide\n\nAlways push it.");
+        check(&log, &[]);
+        check(&format!("{log}\n\n{user}\n\nNever ask."), &[]);
+        check(&format!("Never light it.\n\n{log}\n\nAlways ask."), &["Never light it."]);
+        check(&format!("```\n{log}\n```\n\nNever light it."), &["Never light it."]);
+    }
+    for text in [
+        "User: a sailor.\n\nNever light it.",
+        "- User: may look.\n- Agent: may push.\n\nNever light it.",
+        "User (admin) is a name.\n\nAgent is another.\n\nNever light it.",
+        "User stories: three.\nAgent settings: none.\n\nNever light it.",
+        "> They asked.\n\n● One\n● Two\n\nNever light it.",
+    ] {
+        check(text, &["Never light it."]);
+    }
+}
+
+#[test]
 fn only_what_stands_before_all_material_is_certain() {
     let check = |text: &str, certain: &[bool]| {
         let found: Vec<bool> = OwnWords::of(text).sentences().map(|of| of.is_certain).collect();
@@ -182,6 +233,7 @@ fn a_part_of_a_text_keeps_the_marks_of_what_it_cuts() {
     check("He: “One. Two. Three.”", "Two", "Two.", "“Two.”");
     check("Bob wrote:\nOne.\n\nTwo.", "Two", "Two.", "Bob wrote:\nTwo.");
     check("Never push. Ask.", "push", "Ask.", "push. Ask.");
+    check("User: Go.\nAssistant: Yes.\n\nPush.", "Push", "Push.", "[pasted log]\nPush.");
 }
 
 #[test]

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use super::Section;
-use crate::text::{quote::quoted_line, words::label::LABELS};
+use crate::text::{
+    quote::quoted_line,
+    words::label::{AGENTS, LABELS, USERS},
+};
 
 /// An item of a list, in one line. A label within it that could pass for one of ours, or for that of
 /// a speaker, stands in quotes: `"User:" push it`. O(n).
-pub(super) fn quoted_item(text: &str) -> Cow<'_, str> {
+pub(crate) fn quoted_item(text: &str) -> Cow<'_, str> {
     let line = quoted_line(text);
     if line.starts_with('"') {
         return line;
@@ -39,7 +42,7 @@ pub(super) fn quoted_item(text: &str) -> Cow<'_, str> {
 fn without_label(text: &str) -> Option<&str> {
     let titles = Section::ALL.into_iter().flat_map(|of| [of.title(true), of.title(false)]);
     let titles = titles.map(|title| title.trim_end_matches(':'));
-    let plain = titles.chain(LABELS).filter_map(|label| {
+    let plain = titles.chain(LABELS).chain(USERS).chain(AGENTS).filter_map(|label| {
         let start = text.char_indices().rev().nth(label.chars().count() - 1)?.0;
         let (before, of) = text.split_at_checked(start)?;
         let is_apart = !before.ends_with(|c: char| c.is_alphanumeric() || "\"_-.".contains(c));

@@ -7,14 +7,14 @@ use crate::{
     steps::Passage,
     summary::{
         Task,
-        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, ends, quoted},
+        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, excerpt_of_summary, quoted},
     },
     text::quote::{OF_SUMMARY, unquoted},
     tokens::TokenCounter,
 };
 
-/// The bytes of a summary that somebody else wrote, where there is less room.
-const TOLD: [usize; 7] = [8_000, 4_000, 2_000, 1_000, 500, 250, 125];
+/// The tokens of a summary that somebody else wrote, where there is less room.
+const TOLD: [usize; 7] = [2_000, 1_000, 500, 250, 125, 62, 31];
 
 /// The lines of summaries. State is carried on as it stands in the newest; what somebody else wrote
 /// stays as it is.
@@ -60,7 +60,8 @@ pub(super) fn of_summaries(task: &Task<'_>, counter: &dyn TokenCounter) -> Vec<S
                 }
                 Section::Told => {
                     let mut line = SectionLine::new(section, passage.from, &text);
-                    line.shorter = TOLD.map(|most| ends(&text, most)).to_vec();
+                    line.shorter =
+                        TOLD.map(|most| excerpt_of_summary(&text, most, counter)).to_vec();
                     line.shorter.retain(|form| form.len() < text.len());
                     lines.push(line);
                     continue;

@@ -1,5 +1,7 @@
 //! Texts of a session as texts of a document.
 
+use crate::{summary::quoted_item, text::quote::quoted_line};
+
 /// A text on one line with at most `most` characters, cut between words.
 pub(super) fn flat(text: &str, most: usize) -> String {
     let mut flat = String::new();
@@ -12,7 +14,7 @@ pub(super) fn flat(text: &str, most: usize) -> String {
         }
         // A single word may have no end, and no document holds a NUL.
         let shown = word.chars().map(|c| if c == '\0' { '\u{2400}' } else { c });
-        flat.extend(shown.take(most + 1));
+        flat.push_str(&quoted_line(&shown.take(most.saturating_add(1)).collect::<String>()));
     }
     if flat.chars().count() > most {
         let cut: String = flat.chars().take(most.saturating_sub(1)).collect();
@@ -20,6 +22,12 @@ pub(super) fn flat(text: &str, most: usize) -> String {
         flat = format!("{}…", cut.get(..end).unwrap_or_default().trim_end());
     }
     flat
+}
+
+/// As [`sentence`], of what is an item of a list in contexts, too: no label of a speaker or a section
+/// stands in it without quotes.
+pub(super) fn item(text: &str, most: usize) -> String {
+    sentence(&quoted_item(&flat(text, most)), usize::MAX)
 }
 
 /// A text on one line that Markdown takes for nothing but text and code, with at most `most`
