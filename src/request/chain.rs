@@ -27,7 +27,7 @@ struct Link {
     id: Arc<str>,
     to: To,
     /// What its provider kept behind that.
-    kept: Vec<String>,
+    kept: Option<Arc<Kept>>,
     /// How many messages come before the request's own.
     messages: usize,
     /// The response from which on something is missing.
@@ -74,9 +74,9 @@ impl Chains {
             chains.replies.insert(index, Reply { items, is_whole: reply.is_whole });
             holders.entry(reply.id).or_default().push(index);
         }
+        let mut counted: HashMap<*const Kept, usize> = HashMap::new();
         for Named { index, id, kept } in named {
             let is_start = kept.as_ref().is_some_and(|kept| kept.is_start && kept.after.is_none());
-            let kept = kept.map(|kept| items_of(&kept.items)).unwrap_or_default();
             let all = holders.get(&*id).map(Vec::as_slice).unwrap_or_default();
             // An id that comes again is that of the response before the request.
             let earlier = all.iter().rev().find(|holder| **holder < index);
@@ -91,7 +91,12 @@ impl Chains {
                 To::Nothing | To::Later(_) => (0, Some(Arc::clone(&id))),
                 To::Start => (0, None),
             };
-            let messages = messages + kept.len();
+            // Requests that go on from the same share it.
+            let items = kept.as_ref().map_or(0, |kept| {
+                let count = || items_of(&kept.items).count();
+                *counted.entry(Arc::as_ptr(kept)).or_insert_with(count)
+            });
+            let messages = messages + items;
             let wrong = match to {
                 To::Exchange(_) | To::Nothing | To::Start => None,
                 To::Later(later) if later == index => {
@@ -152,7 +157,7 @@ impl Chains {
         let (mut at, mut missing) = (index, None);
         // Each link leads to an earlier exchange, so this ends.
         while let Some(link) = self.links.get(&at) {
-            runs.push(link.kept.iter().map(String::as_str).collect());
+            runs.push(link.kept.iter().flat_map(|kept| items_of(&kept.items)).collect());
             match link.to {
                 To::Start => break,
                 To::Exchange(holder) => {
@@ -208,9 +213,8 @@ fn named(recorded: &[Exchange]) -> Vec<Named> {
 }
 
 /// The items of a list of JSON.
-fn items_of(list: &str) -> Vec<String> {
-    let items = json::children(list, 0..list.len()).into_iter();
-    items.filter_map(|item| Some(list.get(item.value)?.to_owned())).collect()
+fn items_of(list: &str) -> impl Iterator<Item = &str> {
+    json::children(list, 0..list.len()).into_iter().filter_map(|item| list.get(item.value))
 }
 
 /// The frames of the messages that a request has itself: those that it goes on from come before.

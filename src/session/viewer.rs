@@ -266,7 +266,7 @@ impl<'h> Viewer<'h> {
     /// Where the requests so far come from: [`Provenance::Logged`] where some were recorded, and not
     /// kept as they were sent. O(exchanges).
     pub fn provenance(&self) -> Provenance {
-        let is_logged = |of: &Exchange| of.provenance.lacks().is_empty();
+        let is_logged = |of: &Exchange| of.provenance.is_logged();
         let mut listed = self.reports.all().filter(|of| !of.is_unlisted).peekable();
         match &self.recorded {
             None if listed.peek().is_some() && listed.all(is_logged) => Provenance::Logged,

@@ -26,11 +26,12 @@ pub(super) fn of_response(response: &Object) -> ModelAnswer {
         ["stop_reason", "stopReason", "finish_reason", "done_reason"].into_iter().find_map(text);
     let id = id.map(AnswerId::Response);
     let model = text("model").or_else(|| text("modelVersion"));
-    // What failed reports zeros for what nobody knows.
-    let has_failed = matches!(stop.as_deref(), Some("error" | "aborted"));
-    let has_tokens = |of: &Usage| of.input > Some(0) || of.output > Some(0);
-    let usage = usage.filter(|usage| !has_failed || has_tokens(usage));
-    ModelAnswer { model, usage, stop, id, ..ModelAnswer::default() }
+    let mut answer = ModelAnswer { model, usage, stop, id, ..ModelAnswer::default() };
+    if answer.failure().is_some() {
+        // What failed reports zeros for what nobody knows.
+        answer.usage = answer.usage.filter(|of| of.input > Some(0) || of.output > Some(0));
+    }
+    answer
 }
 
 /// A usage that names its model.

@@ -159,7 +159,7 @@ impl ClaudeCodeReader {
         }
         let part = if is_led { Part::Led } else { role.part() };
         draft.outside = self.place(&record, role, &session, line, sink);
-        let is_copy = kind == "assistant" && self.requests.is_copy(&record);
+        let is_copy = kind == "assistant" && self.requests.is_copy(&record, line);
         describe(&mut draft, record);
         if is_copy {
             draft.add_answer(ModelAnswer { copied: Some(CopyOf::default()), ..Default::default() });

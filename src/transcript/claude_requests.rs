@@ -55,6 +55,9 @@ pub(super) struct LoggedRequests {
     /// The last body of each session and shape, which the next one of them shares most with. The one
     /// before is the last of all.
     bodies: IndexMap<String, BodyText>,
+    /// How many answers are copies, and the line of the last.
+    copies: u64,
+    last_copy: u64,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,9 @@ struct Link {
     /// The index of the request that it goes on from, and how many messages of that it keeps: more than
     /// that one keeps, so each link gives messages.
     base: Option<usize>,
+    /// Another before it, and how many there are, so that one is found in few steps.
+    jump: Option<usize>,
+    depth: usize,
     keep: usize,
     tail: Vec<String>,
 }
@@ -104,8 +110,16 @@ impl LoggedRequests {
     }
 
     /// Whether an answer names a request before the file holds anything of requests: a fork copied it.
-    pub(super) fn is_copy(&self, record: &Object) -> bool {
-        record.str_at("requestRef").is_some() && self.shapes.is_empty() && !self.is_used()
+    pub(super) fn is_copy(&mut self, record: &Object, line: u64) -> bool {
+        let is_copy = record.str_at("requestRef").is_some() && self.is_empty();
+        self.copies += u64::from(is_copy);
+        self.last_copy = if is_copy { line } else { self.last_copy };
+        is_copy
+    }
+
+    /// Whether the file holds nothing of requests.
+    fn is_empty(&self) -> bool {
+        self.shapes.is_empty() && !self.is_used()
     }
 
     /// Takes a system prompt with tools.
@@ -270,13 +284,9 @@ impl LoggedRequests {
         let tail = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let keep = record.get("keep").and_then(Value::as_u64).unwrap_or_default();
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-        let mut base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
-        while let Some((_, link)) = base.and_then(|base| self.requests.get_index(base))
-            && keep <= link.keep
-        {
-            base = link.base;
-        }
-        self.requests.insert(id.clone(), Link { base, keep, tail });
+        let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
+        let link = self.link(base, keep, tail);
+        self.requests.insert(id.clone(), link);
         let session = session.to_owned();
         let (answer, status, failure) = Default::default();
         let waiting = Waiting { id, session, line, record, answer, status, failure };
@@ -286,6 +296,22 @@ impl LoggedRequests {
         {
             self.give_one(oldest, sink);
         }
+    }
+
+    /// Leads to the last request before this base that keeps less. O(log n).
+    fn link(&self, mut base: Option<usize>, keep: usize, tail: Vec<String>) -> Link {
+        let at = |index: Option<usize>| Some(self.requests.get_index(index?)?.1);
+        while let Some(link) = at(base).filter(|link| keep <= link.keep) {
+            let is_far = at(link.jump).is_some_and(|over| keep <= over.keep);
+            base = if is_far { link.jump } else { link.base };
+        }
+        let depth = |index| at(index).map_or(0, |link| link.depth);
+        let over = at(base).and_then(|link| link.jump);
+        let far = at(over).and_then(|link| link.jump);
+        // Two jumps of one length are one of their sum.
+        let is_even = depth(base) + depth(far) == depth(over) * 2;
+        let jump = if is_even { far } else { base };
+        Link { base, jump, depth: depth(base) + 1, keep, tail }
     }
 
     /// Takes why the last request of a session failed.
@@ -318,6 +344,16 @@ impl LoggedRequests {
     pub(super) fn give(&mut self, is_end: bool, sink: &mut Sink) {
         if is_end {
             self.settle();
+            let copies = std::mem::take(&mut self.copies);
+            if copies > 0 && self.is_empty() {
+                sink.note(
+                    self.last_copy,
+                    &format!(
+                        "the file lacks the requests that answers name: {copies} count as what a \
+                         fork copied"
+                    ),
+                );
+            }
         }
         for waiting in std::mem::take(&mut self.waiting) {
             let frame = waiting.answer.and_then(|line| sink.frame_at(&waiting.session, line));

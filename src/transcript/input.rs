@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     Decoder, Exchange, ImportReport, Record, TranscriptFormat,
+    kimi_state::KimiState,
     lines::{Lines, is_blank},
     recent::Recent,
     sink::{REPEATED, Sink, is_identity},
@@ -67,6 +68,7 @@ impl Transcript<Box<dyn BufRead + Send>> {
         let input = input.map_err(|error| named(Error::io(error, "cannot read")))?;
         let mut transcript = Self::new(input).map_err(named)?;
         transcript.file = Some(path.to_owned());
+        transcript.name_session(path);
         transcript.join_subagents(path);
         Ok(transcript)
     }
@@ -85,6 +87,17 @@ impl Transcript<Box<dyn BufRead + Send>> {
         let mut transcript = transcript.map_err(|error| error.in_file(path))?;
         transcript.file = Some(path.to_owned());
         Ok(Some(transcript))
+    }
+
+    /// Names the session that the file at `path` is of, where its client says it in another file beside,
+    /// as Kimi Code does; else such a session is `1`. Reads that file.
+    pub fn name_session(&mut self, path: impl AsRef<Path>) {
+        if self.format != TranscriptFormat::Kimi {
+            return;
+        }
+        let KimiState { session, folder } = KimiState::beside(path.as_ref()).unwrap_or_default();
+        session.into_iter().for_each(|name| self.sink.session(&name));
+        self.sink.report.folder = folder;
     }
 
     /// Reads the files of the subagents of the session that `path` holds after the input, each as

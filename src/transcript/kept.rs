@@ -105,14 +105,14 @@ impl KeptCall {
 /// What is kept, by the id of its conversation or response.
 #[derive(Default)]
 pub(super) struct KeptItems {
-    states: HashMap<Arc<str>, State>,
+    states: HashMap<Arc<str>, Arc<State>>,
     /// Lists of which further parts may come, each as it was asked for.
     pages: HashMap<(Arc<str>, bool), Vec<Arc<Value>>>,
 }
 
 /// The items that follow a response, or all that there are.
 #[derive(Clone, Default)]
-struct State {
+pub(super) struct State {
     items: Vec<Arc<Value>>,
     after: Option<Arc<str>>,
     is_start: bool,
@@ -129,7 +129,8 @@ impl KeptItems {
             KeptKind::Made => State { items, is_start: true, ..State::default() },
             KeptKind::Added => {
                 let known = self.states.remove(&id);
-                let mut state = known.unwrap_or(State { after: answered, ..State::default() });
+                let new = || State { after: answered, ..State::default() };
+                let mut state = known.map_or_else(new, Arc::unwrap_or_clone);
                 state.items.extend(items);
                 state
             }
@@ -147,9 +148,9 @@ impl KeptItems {
                     items.reverse();
                 }
                 if is_input {
-                    let output = self.states.get_mut(&id).filter(|known| known.is_output);
+                    let output = self.states.get(&id).filter(|known| known.is_output);
                     let Some(known) = output else { return };
-                    items.append(&mut known.items);
+                    items.extend(known.items.iter().cloned());
                 }
                 State { items, is_start: true, ..State::default() }
             }
@@ -162,7 +163,7 @@ impl KeptItems {
                 State { items, after, is_start: false, is_output }
             }
         };
-        self.states.insert(id, state);
+        self.states.insert(id, Arc::new(state));
     }
 
     /// Forgets what was kept in a conversation, since an answer of it says all.
@@ -170,22 +171,31 @@ impl KeptItems {
         self.states.remove(id);
     }
 
-    /// What stands before a request that goes on from this conversation, or this response. `is_held`
-    /// says whether the source holds a response.
+    /// What stands before a request that goes on from this conversation, or this response, as the
+    /// states that say it, the first one first. `is_held` says whether the source holds a response.
     pub(super) fn before(
         &self,
         id: &str,
         is_held: impl Fn(&str) -> bool,
-    ) -> Option<(Vec<Arc<Value>>, Kept)> {
-        let mut state = self.states.get(id)?.clone();
-        for _ in 0..self.states.len() {
-            let Some(before) = state.after.as_ref().filter(|id| !is_held(id)) else { break };
-            let Some(before) = self.states.get(before) else { break };
-            let items = before.items.iter().cloned().chain(state.items).collect();
-            state = State { items, ..before.clone() };
+    ) -> Option<Vec<&Arc<State>>> {
+        let mut states = vec![self.states.get(id)?];
+        while let Some(before) = states.last().and_then(|state| state.after.as_ref())
+            && !is_held(before)
+            && states.len() <= self.states.len()
+            && let Some(state) = self.states.get(before)
+        {
+            states.push(state);
         }
-        let State { items, after, is_start, .. } = state;
-        let list: Value = items.iter().map(|item| Value::clone(item)).collect();
-        Some((items, Kept { items: list.to_string().into(), after, is_start }))
+        states.reverse();
+        Some(states)
     }
+}
+
+/// The items of these states together.
+pub(super) fn joined(states: &[Arc<State>]) -> (Vec<Arc<Value>>, Kept) {
+    let items: Vec<_> = states.iter().flat_map(|state| &state.items).cloned().collect();
+    let list: Value = items.iter().map(|item| Value::clone(item)).collect();
+    let (after, is_start) =
+        states.first().map(|first| (first.after.clone(), first.is_start)).unwrap_or_default();
+    (items, Kept { items: list.to_string().into(), after, is_start })
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::json::{Object, ObjectExt, Value, object};
 
 /// What LiteLLM writes in the place of each text that it leaves out.
-const LEFT_OUT: &str = "\"redacted-by-litellm\"";
+const LEFT_OUT: &str = "redacted-by-litellm";
 /// What stands where it cut a list of messages, or an answer, off that it had made a text of.
 const CUT: &str = "truncated by litellm";
 /// What calls of other services have in the names of their kinds.
@@ -113,8 +113,11 @@ impl Interaction {
         let cut = why_cut(&response).filter(|_| failure.is_none());
         let response = match response {
             Value::String(text) => Value::String(text),
-            // It holds nothing that the model wrote.
-            _ if cut.is_some() => "".into(),
+            // Calls may be left of it.
+            response if cut.is_some() => {
+                let left = Some(without_marks(response)).filter(|of| api.says_something(of));
+                left.unwrap_or_else(|| "".into())
+            }
             response => response,
         };
         Ok(Self {
@@ -159,7 +162,25 @@ fn why_cut(response: &Value) -> Option<&'static str> {
 }
 
 fn is_left_out(value: &Value) -> bool {
-    value.to_string().contains(LEFT_OUT)
+    match value {
+        Value::String(text) => text == LEFT_OUT,
+        Value::Array(items) => items.iter().any(is_left_out),
+        Value::Object(members) => members.values().any(is_left_out),
+        _ => false,
+    }
+}
+
+/// What is left of an answer, with empty texts in the place of those that were left out.
+fn without_marks(value: Value) -> Value {
+    match value {
+        Value::String(text) if text == LEFT_OUT => "".into(),
+        Value::Array(items) => items.into_iter().map(without_marks).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter().map(|(key, value)| (key, without_marks(value)));
+            members.collect::<Object>().into()
+        }
+        other => other,
+    }
 }
 
 fn is_cut(text: &str) -> bool {
@@ -226,6 +247,18 @@ mod tests {
             assert!(usage.cost.is_some(), "{messages}");
             assert!(exchange.cut.is_some() && exchange.failure.is_none(), "{messages}");
         }
+        // Its calls may be kept.
+        let called = r#"{"choices":[{"message":{"role":"assistant","content":"redacted-by-litellm",
+            "tool_calls":[{"id":"c","type":"function","function":{"name":"look","arguments":"{\"at\":\"north quay seven\"}"}}]}}]}"#;
+        let input = call("acompletion", r#"[{"role":"user","content":"a"}]"#, called);
+        let (exchanges, report) = read(&input);
+        assert!(exchanges[0].cut.is_some() && exchanges[0].failure.is_none(), "{:?}", exchanges[0]);
+        assert_eq!(report.unknown_records, 0);
+        assert!(
+            exchanges[0].response.as_deref().unwrap().contains("north quay seven"),
+            "{:?}",
+            exchanges[0]
+        );
         let answer = r#"{"choices":[{"message":{"role":"assistant","content":"it was \"redacted-by-litellm\""}}]}"#;
         let (exchanges, _) = read(&call("acompletion", r#""a""#, answer));
         assert!(exchanges[0].unread.is_none() && exchanges[0].cut.is_none());

@@ -69,6 +69,7 @@ mod kept;
 mod kimi;
 mod kimi_context;
 mod kimi_request;
+mod kimi_state;
 mod limit_window;
 mod lines;
 mod live_messages;

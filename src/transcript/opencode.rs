@@ -80,6 +80,7 @@ impl super::Decoder for OpenCodeReader {
         if let Some(cut) = cut {
             let draft = FrameDraft::of_record(line, None, document);
             sink.take_back(&mut Branches::default(), (cut, &[]), "revert", draft);
+            session.edit_again(cut, FrameDraft::record(Source::Environment, line), sink);
         }
     }
 }
@@ -94,6 +95,8 @@ struct Session {
     /// The results that were cleared, by when: their frames and places there. And what these hold.
     cleared: BTreeMap<u64, Vec<(u64, usize)>>,
     results: HashMap<u64, Vec<Facet>>,
+    /// Where the frames of results were cleared last.
+    cleared_at: BTreeMap<u64, u64>,
     /// What the user's messages add to the system prompt, and its frame.
     system: Option<(String, u64)>,
 }
@@ -130,9 +133,21 @@ impl Session {
             let Some(facets) = self.results.get_mut(&frame) else { continue };
             facets.get_mut(at).into_iter().for_each(parts::clear);
             edits.insert(frame, facets.clone());
+            self.cleared_at.insert(frame, sink.next_frame());
         }
         draft.edits.extend(edits);
         if !draft.edits.is_empty() || !draft.facets.is_empty() {
+            sink.push(draft);
+        }
+    }
+
+    /// Clears results before a frame again that were cleared behind it: that was taken back, and these
+    /// stay cleared.
+    fn edit_again(&self, cut: u64, mut draft: FrameDraft, sink: &mut Sink) {
+        let cleared = self.cleared_at.range(..cut).filter(|(_, at)| **at >= cut);
+        let facets = |(frame, _): (&u64, _)| Some((*frame, self.results.get(frame)?.clone()));
+        draft.edits = cleared.filter_map(facets).collect();
+        if !draft.edits.is_empty() {
             sink.push(draft);
         }
     }
@@ -386,6 +401,19 @@ mod tests {
         let part = session(r#"{"messageID": "m2", "partID": "p2"}"#);
         let end = "1 agent [\"I look\"]\n2 agent [\"Aye\"]\n3 user [\"On\"]\n4 environment [], without [(2, 3)]\n";
         assert!(part.ends_with(end), "{part}");
+    }
+
+    #[test]
+    fn what_was_cleared_stays_cleared_where_a_later_message_is_reverted() {
+        let session = told(
+            r#"{"info": {"id": "ses", "revert": {"messageID": "m3"}}, "messages": [
+                 {"info": {"role": "user", "id": "m1", "time": {"created": 5}}, "parts": [{"type": "text", "text": "Look"}]},
+                 {"info": {"role": "assistant", "id": "m2", "time": {"created": 6}}, "parts": [
+                   {"type": "tool", "tool": "ls", "callID": "c1", "state": {"status": "completed", "input": {}, "output": "old", "time": {"compacted": 19}}}]},
+                 {"info": {"role": "user", "id": "m3", "time": {"created": 20}}, "parts": [{"type": "text", "text": "On"}]}]}"#,
+        );
+        let end = "5 environment [], without [(3, 4)]\n6 environment [], 2 reads [\"[Old tool result content cleared]\"]\n";
+        assert!(session.ends_with(end), "{session}");
     }
 
     #[test]

@@ -314,7 +314,7 @@ impl Api {
     }
 
     /// Whether a response holds anything that the model wrote.
-    fn says_something(self, response: &Value) -> bool {
+    pub(super) fn says_something(self, response: &Value) -> bool {
         let says = |value: Option<&Value>| value.is_some_and(|value| !says_nothing(value));
         match self {
             Self::Responses => says(response.get("output")),

@@ -88,7 +88,8 @@ pub(super) fn unify(message: &mut Object) {
         let Some(text) = take::text_or_null(message, member) else { continue };
         let of_kind = parts.iter().filter(|part| part.str_at("type") == Some(kind));
         let text_of = |part: &Value| part.str_at(kind).or_else(|| part.str_at("text")).map(bare);
-        if of_kind.filter_map(text_of).collect::<String>() != bare(&text) {
+        let (said, words) = (of_kind.filter_map(text_of).collect::<String>(), bare(&text));
+        if said != words && !words.is_empty() {
             // Where there are no parts, it was said after the calls.
             let at = if is_bare && kind == "text" { parts.len() } else { 0 };
             parts.insert(at, part_of(kind, kind, text.into()));

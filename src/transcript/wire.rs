@@ -14,7 +14,7 @@ use super::{
     generate_content::CANDIDATES,
     interaction::Interaction,
     items, joining,
-    kept::{KeptCall, KeptItems},
+    kept::{self, Kept, KeptCall, KeptItems, State},
     read_exchange::{self, ReadExchange},
     request_body::ReadBodies,
     request_prints::{RequestPrints, operator_messages},
@@ -54,6 +54,8 @@ pub(super) struct WireReader {
     kept: HashMap<Arc<str>, (ThreadId, Option<Arc<str>>)>,
     /// What calls say that it keeps besides, and responses that were not recorded.
     stored: KeptItems,
+    /// What a request went on from that named one of these, as long as that is the same.
+    kept_bases: HashMap<Arc<str>, KeptBase>,
     /// The responses that were given before the model had answered.
     pending: HashSet<Arc<str>>,
     /// The responses that were taken, by their ids and what was said up to their ends: another program,
@@ -98,6 +100,13 @@ struct Taken {
     /// there is none.
     end: Option<Print>,
     has_system: bool,
+}
+
+/// What a provider kept before a request.
+struct KeptBase {
+    states: Vec<Arc<State>>,
+    thread: ThreadId,
+    kept: Arc<Kept>,
 }
 
 impl WireReader {
@@ -241,19 +250,31 @@ impl WireReader {
     fn base_of(&mut self, exchange: &mut Exchange) -> Option<ThreadId> {
         let Asked { previous, conversation, .. } = &exchange.asked;
         let name = previous.as_ref().or(conversation.as_ref())?;
-        let Some((items, kept)) = self.stored.before(name, |id| self.responses.contains_key(id))
-        else {
+        let Some(states) = self.stored.before(name, |id| self.responses.contains_key(id)) else {
             return match previous {
                 Some(previous) => self.responses.get(&**previous).copied(),
                 None => self.kept.get(name).map(|(thread, _)| *thread),
             };
         };
+        let is_same = |of: &&KeptBase| {
+            of.states.len() == states.len()
+                && of.states.iter().zip(&states).all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        if let Some(known) = self.kept_bases.get(name).filter(is_same) {
+            exchange.kept = Some(Arc::clone(&known.kept));
+            return Some(known.thread);
+        }
+        let states: Vec<Arc<State>> = states.into_iter().cloned().collect();
+        let (items, kept) = kept::joined(&states);
         let after = kept.after.as_ref().and_then(|after| self.responses.get(&**after)).copied();
-        exchange.kept = Some(Arc::new(kept));
         let before = after.and_then(|after| self.threads.prints(after).next()).unwrap_or_default();
         let hashes: Vec<MessageHash> = items.iter().map(|item| MessageHash::of(item)).collect();
         let end = before.running(&hashes).last().unwrap_or(before);
-        Some(self.threads.add(after, items, &hashes, end))
+        let thread = self.threads.add(after, items, &hashes, end);
+        let kept = Arc::new(kept);
+        exchange.kept = Some(Arc::clone(&kept));
+        self.kept_bases.insert(Arc::clone(name), KeptBase { states, thread, kept });
+        Some(thread)
     }
 
     /// Remembers what was said up to the end of an answer, by its id and by the conversation that its

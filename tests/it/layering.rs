@@ -137,6 +137,7 @@ const OUTSIDE: &[&str] = &[
     "transcript/input.rs",
     "transcript/flight.rs",
     "transcript/folder.rs",
+    "transcript/kimi_state.rs",
     "transcript/subagents.rs",
     "compress/command.rs",
     "crates/log/",

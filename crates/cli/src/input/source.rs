@@ -156,6 +156,9 @@ impl Source {
                 return Ok(Err(error.in_file(name(path))));
             }
         };
+        if !is_stdin(path) {
+            transcript.name_session(path);
+        }
         match subagents {
             Some(files) => transcript.join_subagent_files(files.iter().cloned()),
             None if is_stdin(path) => {}

@@ -24,22 +24,28 @@ const BASE: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS: &str = "--settings";
 /// Names the files of settings that are read: `user`, `project`, `local`.
 const SOURCES: &str = "--setting-sources";
-/// With the first variable it asks another host, and with the second one that host at another place; what
-/// host that is, and its place.
-const HOSTS: [[&str; 4]; 2] = [
-    [
-        "CLAUDE_CODE_USE_BEDROCK",
-        "ANTHROPIC_BEDROCK_BASE_URL",
-        "Bedrock",
-        "https://bedrock-runtime.REGION.amazonaws.com, and a key in AWS_BEARER_TOKEN_BEDROCK: what is \
-         signed is signed for its host",
-    ],
-    [
-        "CLAUDE_CODE_USE_VERTEX",
-        "ANTHROPIC_VERTEX_BASE_URL",
-        "Vertex AI",
-        "https://REGION-aiplatform.googleapis.com/v1",
-    ],
+/// Another host that Claude Code asks where a switch is set.
+struct Platform {
+    switch: &'static str,
+    name: &'static str,
+    /// Holds its base URL, of which `example` is one.
+    variable: &'static str,
+    example: &'static str,
+}
+const PLATFORMS: [Platform; 2] = [
+    Platform {
+        switch: "CLAUDE_CODE_USE_BEDROCK",
+        name: "Bedrock",
+        variable: "ANTHROPIC_BEDROCK_BASE_URL",
+        example: "https://bedrock-runtime.REGION.amazonaws.com, and a key in \
+                  AWS_BEARER_TOKEN_BEDROCK: what is signed is signed for its host",
+    },
+    Platform {
+        switch: "CLAUDE_CODE_USE_VERTEX",
+        name: "Vertex AI",
+        variable: "ANTHROPIC_VERTEX_BASE_URL",
+        example: "https://REGION-aiplatform.googleapis.com/v1",
+    },
 ];
 /// Where an organisation puts its settings.
 const MANAGED: &str = if cfg!(target_os = "macos") {
@@ -53,13 +59,20 @@ const MANAGED: &str = if cfg!(target_os = "macos") {
 /// The arguments of Claude Code, with a base URL of the recorder where settings name another.
 pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argument> {
     let mut all: Vec<Argument> = arguments.iter().cloned().map(Argument::Plain).collect();
-    for [switch, variable, host, place] in HOSTS {
-        let is_on = std::env::var(switch).is_ok_and(|value| !matches!(&*value, "" | "0" | "false"));
+    for Platform { switch, name, variable, example } in PLATFORMS {
+        // Its settings outrank the environment.
+        let settings = |name| in_files(arguments, name);
+        let of_environment = || std::env::var(switch).ok();
+        let is_on = settings(switch).map(|(_, value)| value).or_else(of_environment);
+        let is_on = is_on.is_some_and(|value| !matches!(&*value, "" | "0" | "false"));
         let is_set = std::env::var(variable).is_ok_and(|value| !value.trim().is_empty());
-        if is_on && !is_set && !routes.is_asked(variable) {
+        let named = settings(variable);
+        if is_on && (named.is_some() || !is_set && !routes.is_asked(variable)) {
+            let and = named.map(|(file, _)| format!("take {variable} out of {file}, and "));
             note(&format!(
-                "{switch} is set: Claude Code asks {host}, past the recorder. To record, give --env \
-                 {variable}={place}"
+                "{switch} is set: Claude Code asks {name}, past the recorder. To record, {}give \
+                 --env {variable}={example}",
+                and.unwrap_or_default()
             ));
         }
     }
@@ -80,7 +93,7 @@ pub(super) fn arguments(arguments: &[OsString], routes: &mut Routes) -> Vec<Argu
         None => Object::new(),
     };
     let named = base_url(&settings).map(|url| (SETTINGS.to_owned(), url));
-    let Some((origin, url)) = named.or_else(|| in_files(arguments)) else { return all };
+    let Some((origin, url)) = named.or_else(|| in_files(arguments, BASE)) else { return all };
     // A blank one leads to the provider's own host, whatever the environment says.
     let url = if url.trim().is_empty() { ANTHROPIC_URL } else { &url };
     let origin = format!("{BASE} of {origin}");
@@ -153,22 +166,27 @@ fn parse(text: &[u8]) -> Option<Object> {
 }
 
 fn base_url(settings: &Object) -> Option<String> {
-    settings.get("env")?.str_at(BASE).map(str::to_owned)
+    variable(settings, BASE)
 }
 
-/// The base URL in the files of a user and of a project, with its file. That of a project outranks
-/// that of the user.
-fn in_files(arguments: &[OsString]) -> Option<(String, String)> {
+/// A variable that settings set.
+fn variable(settings: &Object, name: &str) -> Option<String> {
+    settings.get("env")?.str_at(name).map(str::to_owned)
+}
+
+/// A variable in the files of a user and of a project, with its file. That of a project outranks that
+/// of the user.
+fn in_files(arguments: &[OsString], name: &str) -> Option<(String, String)> {
     let sources = last_option(arguments, SOURCES).map(|option| option.value);
     let is_read = |source: &str| {
         sources.is_none_or(|sources| sources.split(',').any(|name| name.trim() == source))
     };
     let files = files().into_iter().filter(|(source, _)| is_read(source));
     let mut named = files.map(|(_, path)| (path.display().to_string(), read(&path)));
-    named.find_map(|(path, settings)| Some((path, base_url(&settings?)?)))
+    named.find_map(|(path, settings)| Some((path, variable(&settings?, name)?)))
 }
 
-/// The files, with the names of their sources. The first one that names a base URL counts.
+/// The files, with the names of their sources. The first one that sets a variable counts.
 fn files() -> Vec<(&'static str, PathBuf)> {
     let here = std::env::current_dir().unwrap_or_default();
     let root = here.ancestors().find(|folder| folder.join(".git").exists());

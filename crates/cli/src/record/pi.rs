@@ -54,7 +54,7 @@ pub(super) fn overlay(routes: &mut Routes) -> Outcome<Overlay> {
             _ => Object::new(),
         };
         if !provider.contains_key(BASE) {
-            provider.put(BASE, mark(&routes.own(name)?, name));
+            provider.put(BASE, mark(&routes.own(name)?, routes.own_url(name)));
         }
         providers.put(name, provider);
     }

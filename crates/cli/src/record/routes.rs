@@ -262,8 +262,7 @@ impl Routes {
         if let Some(given) = self.given(name).cloned() {
             return Ok(self.route(name, given));
         }
-        let own = self.facts.provider(name).and_then(|of| of.own.as_ref());
-        let upstream = upstream(name, own.map_or("", |own| &own.url))?;
+        let upstream = upstream(name, self.own_url(name))?;
         let known = self.all.iter().find(|(route, of)| route.is_guarded() && *of == upstream);
         if let Some((route, _)) = known {
             return Ok(route.name().to_owned());
@@ -279,6 +278,12 @@ impl Routes {
             })
         });
         Ok(self.push(name, upstream, Some(check)))
+    }
+
+    /// The base URL that the SDK of a provider has by itself.
+    pub(super) fn own_url(&self, name: &str) -> &'static str {
+        let own = self.facts.provider(name).and_then(|of| of.own.as_ref());
+        own.map_or("", |own| &own.url)
     }
 
     fn route(&mut self, name: &str, upstream: Upstream) -> String {

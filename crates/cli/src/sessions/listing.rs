@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
     index::{Index, Known},
-    project::{project, session},
+    project::project,
     summary::Summary,
 };
 use crate::{
@@ -247,9 +247,7 @@ impl Reading {
                     return Ok(None);
                 }
             };
-            let name = session(&found.path);
-            let mut summary =
-                Summary::of(&mut source, name.as_deref(), lens, (&self.prices, copies), counts)?;
+            let mut summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
             summary.project.clone_from(&source.report().folder);
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
@@ -275,7 +273,7 @@ impl Reading {
         let [_, counted] = &self.lens;
         let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
         let Opened::Source(mut source) = opened else { return Ok(None) };
-        let summary = Summary::of(&mut source, None, counted, (&self.prices, copies), true)?;
+        let summary = Summary::of(&mut source, counted, (&self.prices, copies), true)?;
         Ok(summary.session.is_some().then_some(summary))
     }
 

@@ -96,11 +96,9 @@ answer! {
 }
 
 impl Summary {
-    /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so. `name`
-    /// is that of its session where it stands beside the file.
+    /// Reads a source to its end and keeps no text of it. Counts tokens where `counts` says so.
     pub(super) fn of(
         source: &mut Source,
-        name: Option<&str>,
         lens: &Lens,
         (table, copies): (&PriceTable, &Copies),
         counts: bool,
@@ -118,7 +116,7 @@ impl Summary {
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
             if summary.session.is_none() {
-                summary.session = Some(name.unwrap_or(&viewed.session).to_owned());
+                summary.session = Some(viewed.session.to_string());
             }
             summary.note_time(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);

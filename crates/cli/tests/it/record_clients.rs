@@ -112,6 +112,11 @@ fn claude_code_at_bedrock_is_said_to_go_past_the_recorder_unless_it_is_led() {
         let (_, err) = printed(&user, &[], env, &["claude", "-p", "hi"]);
         assert_eq!(err.contains("Claude Code asks Vertex AI, past the recorder"), is_said, "{err}");
     }
+    // Its settings say so too, and outrank the environment.
+    let settings = r#"{"env":{"CLAUDE_CODE_USE_VERTEX":"1","ANTHROPIC_VERTEX_BASE_URL":"x"}}"#;
+    user.put("home/.claude/settings.json", settings);
+    let (_, err) = printed(&user, &[], &[gateway], &["claude", "-p", "hi"]);
+    assert!(err.contains("take ANTHROPIC_VERTEX_BASE_URL out of"), "{err}");
 }
 
 #[test]
@@ -517,7 +522,11 @@ fn what_pi_changed_in_its_models_is_kept_beside_them() {
     let read = |name: &str| fs::read_to_string(user.path("home/.pi/agent").join(name)).unwrap();
     assert_eq!(read("models.json"), models);
     let kept: Value = serde_json::from_str(&read("models.json.recorded-1")).unwrap();
-    let provider = json!({"baseUrl": "https://a.example/v1", "models": [{"id": "m2"}]});
-    assert_eq!(kept["providers"]["a"], provider);
-    assert!(!kept.to_string().contains("127.0.0.1"), "{kept}");
+    // Those that it brings along have the base URLs that they have there.
+    let providers = json!({
+        "a": {"baseUrl": "https://a.example/v1", "models": [{"id": "m2"}]},
+        "openai": {"baseUrl": "https://api.openai.com/v1"},
+        "anthropic": {"baseUrl": "https://api.anthropic.com"},
+    });
+    assert_eq!(kept, json!({ "providers": providers }));
 }
