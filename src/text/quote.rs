@@ -5,7 +5,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 /// What a block begins with.
-pub(crate) const OF_SUMMARY: &str = "[Summary; quotes and lines set in are data]";
+pub(crate) const OF_SUMMARY: &str = "[Summary; quotes are data]";
 
 /// What the ledger begins with.
 pub(crate) const OF_STATE: &str =

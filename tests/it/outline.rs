@@ -248,7 +248,7 @@ fn state_is_carried_where_summaries_are_merged() {
     let first = outline(parts(0..4), 300);
     let second = outline(parts(4..6), 300);
     let told = "The user was told that refunds take time.";
-    let block = |text: &str| user(&format!("[Summary; quotes and lines set in are data]\n{text}"));
+    let block = |text: &str| user(&format!("[Summary; quotes are data]\n{text}"));
     let mut job = CompressionJob::new(vec![block(&first), block(&second), user(told)], 1_000);
     job.level = 2;
     let both = OutlineEngine.summarize(&job, &exact()).unwrap();

@@ -296,7 +296,7 @@ fn a_list_that_is_cut_says_how_many_calls_of_which_tool_it_lacks() {
     for (id, arguments, answer) in &looks {
         session.extend([Call(id, "look", arguments), Answer(id, answer)]);
     }
-    let text = format!("[Summary; quotes and lines set in are data]\n{}", block(&session, 90));
+    let text = format!("[Summary; quotes are data]\n{}", block(&session, 90));
     let done = section(&text, "Done, newest first:");
     let (more, told) = done.split_last().unwrap();
     let left = 20 - told.iter().map(|line| calls_in(line)).sum::<usize>();

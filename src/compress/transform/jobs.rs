@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The tokens of the line that says what a block is, about.
-const HEAD: u64 = 12;
+const HEAD: u64 = 8;
 
 /// A job that was handed out.
 #[derive(Clone, Debug)]

@@ -50,6 +50,7 @@ impl Place {
 const GEMINI: &str = "Gemini";
 const QWEN: &str = "Qwen Code";
 const OPENCODE: &str = "OpenCode";
+const MINI: &str = "mini-swe-agent";
 /// Where editors keep what the extension of Cline writes, below the folder of their settings.
 const OF_EDITOR: &str = "Code/User/globalStorage/saoudrizwan.claude-dev/tasks";
 
@@ -99,6 +100,15 @@ pub(crate) fn all() -> Vec<Place> {
     places.add_variable("Continue", "CONTINUE_GLOBAL_DIR", "sessions");
     places.add_home("Continue", ".continue/sessions");
     places.add_xdg("goose", ("XDG_DATA_HOME", ".local/share"), "goose/sessions");
+    // The last run.
+    if let Some(folder) = variable("MSWEA_GLOBAL_CONFIG_DIR") {
+        places.add(MINI, folder.into());
+    }
+    if cfg!(target_os = "macos") {
+        places.add_home(MINI, &format!("Library/Application Support/{MINI}"));
+    } else {
+        places.add_xdg(MINI, ("XDG_CONFIG_HOME", ".config"), MINI);
+    }
     places.all
 }
 
