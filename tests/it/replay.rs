@@ -361,9 +361,10 @@ fn assert_replays(tokens: u64, bars: &Bars) {
 #[test]
 fn sessions_replay_within_4_000_tokens() {
     if !SESSIONS.is_empty() {
-        // Measured: 0.8272 cached, 0.7608 of the room used. The bars were 0.828 and 0.766 until the
-        // marks of quotes and the heads of blocks and ledgers took their share of this small room.
-        let (billed, billed_by_larger, cached, room_used) = (0.545, 0.50, 0.827, 0.76);
+        // Measured: 0.8267 cached, 0.7610 of the room used. The bars were 0.828 and 0.766 until the
+        // marks of quotes and the heads of blocks and ledgers took their share of this small room, and
+        // 0.827 until labels within items stood in quotes, and pasted logs were told from the user's words.
+        let (billed, billed_by_larger, cached, room_used) = (0.545, 0.50, 0.8265, 0.76);
         assert_replays(4_000, &Bars { billed, billed_by_larger, cached, room_used });
     }
 }
@@ -371,7 +372,9 @@ fn sessions_replay_within_4_000_tokens() {
 #[test]
 fn sessions_replay_within_8_000_tokens() {
     if !SESSIONS.is_empty() {
-        let (billed, billed_by_larger, cached, room_used) = (0.37, 0.28, 0.89, 0.67);
+        // Measured: 0.2802 billed by larger sessions. The bar was 0.28 until labels within items stood
+        // in quotes, and pasted logs were told from the user's words.
+        let (billed, billed_by_larger, cached, room_used) = (0.37, 0.2805, 0.89, 0.67);
         assert_replays(8_000, &Bars { billed, billed_by_larger, cached, room_used });
     }
 }
