@@ -238,7 +238,8 @@ impl Reports {
     }
 
     /// Gives the exchange of an answer the request that the source logged. What the frames tell of the
-    /// answer stays. Without such an answer it is an exchange by itself. O(log n).
+    /// answer stays. Without such an answer it is an exchange by itself. O(log n); where the answer is
+    /// in no list O(those that are in none).
     pub(crate) fn join(&mut self, mut logged: Exchange) {
         let answer = logged.answer();
         let own = answer.and_then(|answer| self.with_answer(answer));

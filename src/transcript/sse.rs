@@ -152,7 +152,8 @@ fn add_usage(whole: &mut Object, usage: Value) {
 
 /// Adds the pieces of `delta`: texts that come in pieces are joined, lists grow, objects join in
 /// depth. A content may begin as a text and go on as a list of parts, or the other way round; of other
-/// texts, lists and objects that do not go together a list is made. Anything else is replaced.
+/// texts, lists and objects that do not go together a list is made. A null, and what is none of these
+/// behind one of them, is left out. Anything else is replaced.
 pub(super) fn join(whole: &mut Object, delta: Object) {
     for (key, piece) in delta {
         match (whole.get_mut(&key), piece) {
