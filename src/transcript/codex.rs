@@ -44,6 +44,8 @@ pub(super) struct CodexReader {
     turns: CodexTurns,
     branches: Branches,
     fork: CodexFork,
+    /// The operator's messages in the context, by their frames.
+    operator: Vec<(u64, Vec<Facet>)>,
     /// What the program noted of how calls ended, by their ids.
     ended: Recent<CallOutcome>,
 }
@@ -72,7 +74,11 @@ impl CodexReader {
                 }
                 if CodexTurns::may_begin(&draft) {
                     self.answer.give(sink);
-                    self.turns.push(&mut draft, sink.next_frame());
+                    let frame = sink.next_frame();
+                    self.turns.push(&mut draft, frame);
+                    if draft.source == Source::System {
+                        self.operator.push((frame, draft.facets.clone()));
+                    }
                 } else {
                     self.turns.go_on();
                 }
@@ -102,7 +108,79 @@ impl CodexReader {
         let draft = FrameDraft::of_record(line, timestamp, payload);
         if sink.take_back(&mut self.branches, (cut, &[]), ROLLED_BACK, draft) {
             self.turns.leave(at);
+            self.operator.retain(|(frame, _)| *frame < cut);
         }
+    }
+
+    /// The operator's messages that stand in place of those before: the edits that this is, as far as
+    /// there were so many. The others become frames.
+    fn replace_operator(
+        &mut self,
+        items: Vec<Value>,
+        line: u64,
+        sink: &mut Sink,
+    ) -> Vec<(u64, Vec<Facet>)> {
+        if items.is_empty() {
+            return Vec::new();
+        }
+        let mut before = std::mem::take(&mut self.operator).into_iter();
+        let mut edits = Vec::new();
+        for item in items {
+            let draft = match items::draft(item, line) {
+                Ok(draft) => draft,
+                Err((reason, item)) => {
+                    sink.unknown(line, reason, item);
+                    continue;
+                }
+            };
+            let facets = draft.facets.clone();
+            let frame = match before.next() {
+                Some((frame, known)) => {
+                    edits.extend((known != facets).then(|| (frame, facets.clone())));
+                    frame
+                }
+                None => {
+                    let frame = sink.next_frame();
+                    sink.push(draft);
+                    frame
+                }
+            };
+            self.operator.push((frame, facets));
+        }
+        edits.extend(before.map(|(frame, _)| (frame, Vec::new())));
+        edits
+    }
+
+    /// What stood in place of all items before it, told by a frame that shows nothing: the messages of
+    /// the file are repeated there, and show themselves already. No block stands for the operator's.
+    fn compacted(
+        &mut self,
+        mut payload: Object,
+        line: u64,
+        timestamp: Option<String>,
+        sink: &mut Sink,
+    ) {
+        let mut summary = Facet::new("", FacetType::SUMMARY, "");
+        let mut edits = Vec::new();
+        match payload.shift_remove("replacement_history") {
+            Some(Value::Array(items)) if !items.is_empty() => {
+                let (own, items): (Vec<_>, Vec<_>) = items.into_iter().partition(is_operators);
+                edits = self.replace_operator(own, line, sink);
+                summary.children =
+                    items.into_iter().flat_map(|item| replacement(item, line)).collect();
+            }
+            _ => summary.content = take::text(&mut payload, "message").unwrap_or_default(),
+        }
+        if summary.content.is_empty() && summary.children.is_empty() && edits.is_empty() {
+            return sink.skip("compacted");
+        }
+        let told = CompactionRecord { summary: Some(summary), ..CompactionRecord::of("codex") };
+        let mut draft = FrameDraft::record(Source::Environment, line);
+        draft.timestamp = timestamp;
+        draft.payload.put("record", payload);
+        draft.compacted = Some(told);
+        draft.edits = edits;
+        sink.push(draft);
     }
 
     /// What the program notes for itself: of it, the model and the usage of answers are kept.
@@ -165,33 +243,13 @@ impl CodexReader {
     }
 }
 
-/// What stood in place of all items before it, told by a frame that shows nothing: the messages of
-/// the file are repeated there, and show themselves already.
-fn compacted(mut payload: Object, line: u64, timestamp: Option<String>, sink: &mut Sink) {
-    let mut summary = Facet::new("", FacetType::SUMMARY, "");
-    match payload.shift_remove("replacement_history") {
-        Some(Value::Array(items)) if !items.is_empty() => {
-            summary.children = items.into_iter().flat_map(|item| replacement(item, line)).collect();
-        }
-        _ => summary.content = take::text(&mut payload, "message").unwrap_or_default(),
-    }
-    if summary.content.is_empty() && summary.children.is_empty() {
-        return sink.skip("compacted");
-    }
-    let told = CompactionRecord { summary: Some(summary), ..CompactionRecord::of("codex") };
-    let mut draft = FrameDraft::record(Source::Environment, line);
-    draft.timestamp = timestamp;
-    draft.payload.put("record", payload);
-    draft.compacted = Some(told);
-    sink.push(draft);
+/// Whether the operator said it.
+fn is_operators(item: &Value) -> bool {
+    matches!(item.str_at("role"), Some("system" | "developer"))
 }
 
-/// The facets of an item that stood in place of others. The operator's words are not among them:
-/// no block stands for those. A call is quoted, since it is none any more.
+/// The facets of an item that stood in place of others. A call is quoted, since it is none any more.
 fn replacement(item: Value, line: u64) -> Vec<Facet> {
-    if matches!(item.str_at("role"), Some("system" | "developer")) {
-        return Vec::new();
-    }
     let kind = item.str_at("type").unwrap_or("item").to_owned();
     let is_exchange = |facet: &Facet| facet.call().is_some() || facet.is_result();
     match items::draft(item.clone(), line) {
@@ -270,7 +328,7 @@ impl super::Decoder for CodexReader {
                     }
                 }
                 "compacted" => match payload.take() {
-                    Value::Object(payload) => compacted(payload, line, timestamp, sink),
+                    Value::Object(payload) => self.compacted(payload, line, timestamp, sink),
                     _ => sink.skip(&kind),
                 },
                 kind => sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
@@ -300,7 +358,10 @@ impl super::Decoder for CodexReader {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::testing::check;
+    use crate::{
+        transcript::{Transcript, testing::check},
+        veil::ContextEdit,
+    };
 
     #[test]
     fn what_the_program_notes_is_not_read_twice() {
@@ -338,6 +399,54 @@ own/environment
             format!("{:?}", report.skipped),
             r#"{"compacted": 1, "event_msg/user_message": 1, "session_meta": 2}"#
         );
+    }
+
+    #[test]
+    fn what_the_operator_says_after_a_compaction_is_read_in_place_of_what_was_said_before() {
+        let said = |role: &str, text: &str| {
+            format!(
+                r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}"#
+            )
+        };
+        let item = |of: &str| format!(r#"{{"type":"response_item","payload":{of}}}"#);
+        let history = [
+            said("developer", "Be kind."),
+            said("developer", "Ask first."),
+            said("user", "We moored."),
+        ];
+        let lines = [
+            r#"{"type":"session_meta","payload":{"id":"s","instructions":"You keep the harbour."}}"#
+                .to_owned(),
+            item(&said("developer", "Be brief.")),
+            item(&said("user", "berth 7?")),
+            format!(
+                r#"{{"type":"compacted","payload":{{"message":"","replacement_history":[{}]}}}}"#,
+                history.join(",")
+            ),
+            item(&said("user", "And 8?")),
+        ];
+        let lines = lines.join("\n");
+        check(
+            "codex",
+            &lines,
+            r#"
+s/system
+  system "You keep the harbour."
+s/system*
+  system "Be brief."
+s/user*
+  event "berth 7?"
+s/system*
+  system "Ask first."
+s/environment
+s/user*
+  event "And 8?""#,
+        );
+        let frames = Transcript::new(lines.as_bytes()).unwrap().map(|of| of.unwrap().frame);
+        let edits: Vec<_> = frames.filter_map(|frame| ContextEdit::of(&frame).unwrap()).collect();
+        let [edit] = &edits[..] else { panic!("{edits:?}") };
+        let [(frame, facets)] = &edit.frames[..] else { panic!("{edit:?}") };
+        assert_eq!((frame.get(), &*facets[0].content), (1, "Be kind."));
     }
 
     #[test]
