@@ -52,6 +52,17 @@ pub struct ContextInForce {
     size: ContextSize,
     /// By the block's id: since when it stands there.
     since: BTreeMap<Arc<str>, LeftAt>,
+    /// What stood in the place of frames and does so no more, by the frames that told of it.
+    former: BTreeMap<FrameSeq, Vec<FormerBlock>>,
+}
+
+/// What stood in the place of frames, until something else did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormerBlock {
+    /// What the context held.
+    pub snapshot: Arc<FrameSnapshot>,
+    /// Since when it does not.
+    pub left: LeftAt,
 }
 
 /// What a context comes to. The tokens are the sums over chunks.
@@ -166,16 +177,25 @@ impl ContextInForce {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.blocks, Arc::clone(self.compactions.blocks()));
-        let known: HashSet<_> =
-            before.iter().map(|block| (&block.block, block.from, block.to)).collect();
-        let is_new = |block: &&Substitution| !known.contains(&(&block.block, block.from, block.to));
-        let new = self.blocks.iter().filter(is_new);
+        // An edit of a frame may follow another one.
+        let key = |block: &Substitution| {
+            (Arc::clone(&block.block), block.from, block.to, Arc::as_ptr(&block.snapshot))
+        };
+        let keys = |of: &[Substitution]| of.iter().map(key).collect::<HashSet<_>>();
+        let (known, stays) = (keys(&before), keys(&self.blocks));
+        let new = self.blocks.iter().filter(|block| !known.contains(&key(block)));
         let has_summary = new
             .clone()
             .any(|block| block.stands == SubstitutionKind::Block && !block.snapshot.is_empty());
         let at = history.frames().last().map(|frame| frame.sequence).unwrap_or_default();
-        let left = new.map(|block| (Arc::clone(&block.block), LeftAt { at, has_summary }));
-        self.since.extend(left);
+        let left = LeftAt { at, has_summary };
+        let gone = before.iter().filter(|block| !stays.contains(&key(block)));
+        for block in gone.filter(|block| !block.snapshot.is_empty()) {
+            let Some(told) = self.since.get(&block.block) else { continue };
+            let snapshot = Arc::clone(&block.snapshot);
+            self.former.entry(told.at).or_default().push(FormerBlock { snapshot, left });
+        }
+        self.since.extend(new.map(|block| (Arc::clone(&block.block), left)));
         self.count_again(hud);
         Ok(true)
     }
@@ -228,6 +248,12 @@ impl ContextInForce {
             self.since.get(&block.block).is_some_and(|left| left.at == frame)
         };
         self.blocks.iter().filter(is_told).filter(|block| !block.snapshot.is_empty())
+    }
+
+    /// What the context held of which a frame tells, and holds no more: summaries, and frames that were
+    /// read otherwise than they were written. O(log n).
+    pub fn former_at(&self, frame: FrameSeq) -> &[FormerBlock] {
+        self.former.get(&frame).map_or(&[], Vec::as_slice)
     }
 
     /// The index of the message that a frame is, also where it is read otherwise than it was written;

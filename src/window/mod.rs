@@ -74,7 +74,7 @@ pub use breakdown::Breakdown;
 pub use budget::Budget;
 pub use change::{DroppedFrames, ShortenedFrame};
 pub(crate) use context_in_force::context_items;
-pub use context_in_force::{ContextInForce, ContextItem, ContextSize, LeftAt};
+pub use context_in_force::{ContextInForce, ContextItem, ContextSize, FormerBlock, LeftAt};
 pub use context_window::{ContextWindow, FittedContext};
 #[cfg(all(test, feature = "record"))]
 pub(crate) use live_results::classes_of_results;

@@ -4,6 +4,7 @@ use std::{sync::Arc, vec};
 
 use afterimage::{
     id::FrameSeq,
+    json::Value,
     request::Lack,
     session::{
         ViewedTail, Viewer,
@@ -39,6 +40,8 @@ pub(crate) struct Page {
     pub(crate) places: Option<Vec<TextRange>>,
     /// Empty where they were not asked for.
     pub(crate) labels: FrameLabels,
+    /// The tools of the requests from here on, where it tells of such and labels were asked for.
+    pub(crate) tools: Option<Value>,
 }
 
 /// The pages of a source. Of an archive only what is looked at is read.
@@ -157,7 +160,10 @@ impl<'s, 'l> Pages<'s, 'l> {
             let message = seen.message.map(|_| *shown);
             *shown += usize::from(message.is_some());
             if place == Place::Inside {
+                let told = seen.frame.imported.as_ref().filter(|_| labels.is_some());
+                let tools = told.and_then(|told| told.get("tools")).cloned();
                 return Ok(Some(Page {
+                    tools,
                     session: seen.session,
                     sequence: seen.frame.sequence,
                     message,
@@ -192,6 +198,7 @@ impl<'s, 'l> Pages<'s, 'l> {
                     }
                     let labels = self.labels.as_mut().map(|(_, of)| of.of(archived, index));
                     return Ok(Some(Page {
+                        tools: None,
                         session: archived.session_name(row),
                         sequence: row.sequence,
                         message: row.message.map(|message| message as usize),

@@ -164,17 +164,9 @@ fn advised(format: TranscriptFormat, lacks: &[Lack], says: String) -> String {
     }
 }
 
-/// Says that a file without a hit may lack what is searched for, and what to do. `has_no_body`: no whole
-/// request stands in it.
-pub(crate) fn no_hit_note(
-    format: TranscriptFormat,
-    lacks: &[Lack],
-    has_no_body: bool,
-) -> Option<String> {
+/// Says that a file without a hit may lack what is searched for, and what to do.
+pub(crate) fn no_hit_note(format: TranscriptFormat, lacks: &[Lack]) -> Option<String> {
     let lacks: Vec<Lack> = lacks.iter().copied().filter(|lack| *lack != Lack::Parameters).collect();
-    if lacks.is_empty() && has_no_body && format.logged_without().is_some() {
-        return Some("tools are in requests alone: `trace --request N` searches one".to_owned());
-    }
     let advice = advice(format, &lacks)?;
     Some(format!("the transcript does not hold {}: {advice}", named(&lacks)))
 }

@@ -13,7 +13,7 @@ use std::{
 
 use afterimage::{
     id::{FrameSeq, Role},
-    json::to_value,
+    json::{Value, object, to_value},
     request::Exchange,
     session::archive::ArchivedTranscript,
     snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
@@ -119,6 +119,15 @@ fn with_known(failure: Failure, known: &IndexSet<Arc<str>>) -> Failure {
     }
 }
 
+/// A request with the tools that a frame tells of, and without a number.
+fn request_with(tools: Value, page: &Page) -> Exchange {
+    let mut exchange = Exchange::default();
+    exchange.session = Arc::clone(&page.session);
+    exchange.line = page.labels.frame().line();
+    exchange.replace_request(Value::from(object! { "tools": tools }).to_string());
+    exchange
+}
+
 /// Writes hits as they are found.
 struct Hits {
     is_json: bool,
@@ -215,7 +224,8 @@ impl Hits {
         out: &mut Output,
     ) -> Outcome {
         if self.is_json {
-            let (session, request) = (Some(&*exchange.session), Some(exchange.number));
+            let session = Some(&*exchange.session);
+            let request = Some(exchange.number).filter(|number| *number > 0);
             let file = self.file.as_deref();
             self.write(&RequestHitAnswer { file, session, request, ..hit.answer() }, out)?;
         } else {
@@ -269,12 +279,13 @@ impl Tracing<'_> {
     fn search(&self, mut pages: Pages<'_, '_>, hits: &mut Hits, out: &mut Output) -> Outcome {
         let wanted = self.args.input.session.as_deref();
         let is_wanted = |session: &str| wanted.is_none_or(|wanted| wanted == session);
-        let (mut held, mut found) = (Vec::new(), BTreeMap::new());
+        let (mut held, mut found, mut tools) = (Vec::new(), BTreeMap::new(), Vec::new());
         while let Some(mut page) = pages.next(&mut FrameFilter::default())? {
             if !is_wanted(&page.session) {
                 continue;
             }
             page.places = page.places.take().or_else(|| self.places(&page));
+            tools.extend(page.tools.take().map(|told| request_with(told, &page)));
             if let (Some(phrase), Some(places)) = (self.phrase, &page.places)
                 && !places.is_empty()
             {
@@ -308,6 +319,8 @@ impl Tracing<'_> {
         let exchanges = Exchange::numbered(pages.exchanges()?);
         let unlisted = exchanges.partition_point(|exchange| !exchange.is_unlisted);
         let exchanges = exchanges.get(..unlisted).unwrap_or_default();
+        // Requests that are worked out have the tools that frames tell of.
+        let exchanges = if exchanges.is_empty() { tools.as_slice() } else { exchanges };
         for page in held {
             let sequence = Some(page.sequence.get());
             let shown = (&*page.snapshot, &page.labels);
@@ -325,6 +338,13 @@ impl Tracing<'_> {
                 let told = (&*block.snapshot, &page.labels);
                 self.search_in(told, None, of, Fate::default(), hits, out)?;
             }
+            // So is one that was read until another took its place; a message of its own shows itself.
+            for former in context.former_at(page.sequence).iter().filter(|_| shown.0.is_empty()) {
+                let of = (&page.session, sequence, None);
+                let fate = Fate { left: Some(former.left), block: None };
+                let told = (&*former.snapshot, &page.labels);
+                self.search_in(told, None, of, fate, hits, out)?;
+            }
             if fate.left.is_none_or(|left| left.at != page.sequence) {
                 let of = (&page.session, sequence, context.message_of(page.sequence));
                 self.search_in(shown, page.places, of, fate, hits, out)?;
@@ -334,7 +354,7 @@ impl Tracing<'_> {
         if hits.in_file > 0 && hits.note.is_none() {
             hits.note = Some(recorded::context_note(format, &pages.lacks()?));
         } else if hits.in_file == 0 && pages.source().archived().is_none() {
-            hits.lacking = recorded::no_hit_note(format, &pages.lacks()?, exchanges.is_empty());
+            hits.lacking = recorded::no_hit_note(format, &pages.lacks()?);
         }
         let sessions = pages.sessions();
         hits.sessions.extend(sessions.iter().cloned());

@@ -109,7 +109,8 @@ answer! {
         file?: &'h str,
         /// without `--request`, the session
         session?: &'h str,
-        /// without `--request`, the number of the first request that holds it
+        /// without `--request`, the number of the first request that holds it; missing for a tool that
+        /// the transcript tells of, and no whole request
         request?: usize,
         /// of a message the facet of its frame that says the string, else the part:
         /// `message:INDEX`, `system`, `tool:NAME`, `parameter:NAME`; in the recorded body of an
@@ -338,7 +339,11 @@ impl RequestHit {
     }
 
     pub(super) fn print(&self, table: &Table, number: Option<usize>, out: &mut Output) -> Outcome {
-        let mut cells = Vec::from_iter(number.map(|number| plain(number.to_string())));
+        let number = number.map(|number| match number {
+            0 => plain("–".to_owned()),
+            number => plain(number.to_string()),
+        });
+        let mut cells = Vec::from_iter(number);
         cells.extend(self.label.cells());
         let rest = table.rest(out);
         let owner = self.label.after(&self.facet, rest / 2);

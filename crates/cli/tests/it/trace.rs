@@ -142,3 +142,104 @@ fn no_hit_is_one_line_for_any_number_of_files_and_exit_code_1() {
     let some = run(&["trace", "--text", "11 logs", CHAT, SESSIONS]);
     assert_eq!((some.code, some.said().as_str()), (Some(0), ""));
 }
+
+/// Writes these lines, and gives the path of the file.
+fn written(folder: &Path, name: &str, lines: &[Value]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+        .unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_an_earlier_request_held_in_place_of_others_is_found_where_it_is_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let codex = |role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+    };
+    let line = |kind: &str, payload: Value| json!({ "timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload });
+    let compacted = |text: &str| {
+        line("compacted", json!({ "message": "", "replacement_history": [codex("user", text)] }))
+    };
+    let codex = [
+        line("session_meta", json!({ "id": "s", "cwd": "/" })),
+        line("response_item", codex("user", "moor at berth 7")),
+        line("response_item", codex("assistant", "moored at berth 7")),
+        compacted("the first summary"),
+        line("response_item", codex("user", "cast off")),
+        line("response_item", codex("assistant", "cast off at noon")),
+        compacted("the second summary"),
+        line("response_item", codex("user", "and now?")),
+    ];
+    let qwen = |id: &str, parent: Option<&str>, kind: &str, text: &str| {
+        let role = if kind == "user" { "user" } else { "model" };
+        let mut record = json!({ "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "type": kind });
+        let said = json!({ "role": role, "parts": [{ "text": text }] });
+        if kind == "system" {
+            record["subtype"] = json!("chat_compression");
+            record["systemPayload"] = json!({ "compressedHistory": [said] });
+        } else {
+            record["message"] = said;
+        }
+        record
+    };
+    // The user goes back to before the compression.
+    let qwen = [
+        qwen("a", None, "user", "moor at berth 7"),
+        qwen("b", Some("a"), "assistant", "moored at berth 7"),
+        qwen("c", Some("b"), "system", "the first summary"),
+        qwen("d", Some("c"), "user", "cast off"),
+        qwen("e", Some("d"), "assistant", "cast off at noon"),
+        qwen("f", Some("b"), "user", "and now?"),
+    ];
+    let pi = |id: &str, parent: Option<&str>, role: &str, text: &str| json!({ "type": "message", "id": id, "parentId": parent, "message": { "role": role, "content": [{ "type": "text", "text": text }] } });
+    let edit = |id: &str, parent: &str, text: &str| {
+        let replacement = json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
+        json!({ "type": "context_edit", "id": id, "parentId": parent, "targetId": "a", "replacement": replacement })
+    };
+    let pi = [
+        json!({ "type": "session", "version": 3, "id": "s", "cwd": "/" }),
+        pi("a", None, "user", "moor at berth 7"),
+        edit("b", "a", "the first summary"),
+        pi("c", Some("b"), "assistant", "moored at berth 7"),
+        edit("d", "c", "the second edit"),
+        pi("e", Some("d"), "assistant", "cast off at noon"),
+        json!({ "type": "compaction", "id": "f", "parentId": "e", "summary": "the second summary" }),
+        pi("g", Some("f"), "user", "and now?"),
+    ];
+    let files = [
+        (written(scratch.path(), "codex.jsonl", &codex), 4, 5),
+        (written(scratch.path(), "qwen.jsonl", &qwen), 3, 5),
+        (written(scratch.path(), "pi.jsonl", &pi), 3, 3),
+    ];
+    for (file, told, left) in &files {
+        let hits = answer(&["trace", "--json", "--text", "first summary", file]);
+        let [hit] = &hits.as_array().unwrap()[..] else { panic!("{file}: {hits}") };
+        let found = (&hit["line"], &hit["inContext"], &hit["leftAt"]);
+        assert_eq!(found, (&json!(told), &json!(false), &json!(left)), "{file}");
+    }
+    assert_eq!(hits(&["--text", "second summary", &files[0].0]), 1);
+    assert_eq!(hits(&["--text", "second edit", &files[2].0]), 1);
+}
+
+#[test]
+fn tools_that_a_transcript_tells_of_are_found_without_a_number() {
+    let scratch = tempfile::tempdir().unwrap();
+    let tool =
+        json!({ "name": "tide", "description": "Look a tide up in the tables", "parameters": {} });
+    let lines = [
+        json!({ "type": "session", "version": 3, "id": "s", "cwd": "/" }),
+        json!({ "type": "message", "id": "a", "parentId": null, "message": { "role": "system", "sections": { "base": "Keep the harbour." }, "toolsAdded": [tool] } }),
+        json!({ "type": "message", "id": "b", "parentId": "a", "message": { "role": "user", "content": "berth 7?" } }),
+        json!({ "type": "message", "id": "c", "parentId": "b", "message": { "role": "assistant", "content": [{ "type": "text", "text": "Free." }], "model": "m" } }),
+    ];
+    let file = written(scratch.path(), "pi.jsonl", &lines);
+    let hits = answer(&["trace", "--json", "--text", "up in the tables", &file]);
+    let [hit] = &hits.as_array().unwrap()[..] else { panic!("{hits}") };
+    assert_eq!(
+        (&hit["facet"], &hit["line"], &hit["request"]),
+        (&json!("tool:tide"), &json!(2), &Value::Null)
+    );
+    assert_eq!(run(&["trace", "--text", "harbour master", &file]).code, Some(1));
+}
