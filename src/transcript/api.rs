@@ -107,9 +107,16 @@ pub(super) fn loads_model(uri: &str, request: &Object) -> bool {
     })
 }
 
-/// Whether a model may read what is sent to `uri` now: some ask for a count, or for later.
+/// Whether a model may read what is sent to `uri` now: some ask for a count, for later, or about an
+/// answer that is kept.
 pub(super) fn reaches_model(uri: &str) -> bool {
-    !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
+    !is_of_kept(uri) && !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
+}
+
+/// Whether a request looks at a completion that the provider keeps, or changes what is noted of it.
+pub(super) fn is_of_kept(uri: &str) -> bool {
+    let id = path_of(uri).rsplit_once('/');
+    id.is_some_and(|(before, id)| before.ends_with("/chat/completions") && !id.is_empty())
 }
 
 /// The model in an address at which others serve models of Anthropic's.
@@ -284,7 +291,9 @@ impl Api {
             return None;
         }
         let has_messages = request.get("messages").and_then(Value::as_array).is_some();
-        let has_input = request.get("input").is_some_and(|input| !input.is_null());
+        // What the provider keeps may be all of it.
+        let inputs = ["input", "conversation", "prompt"].into_iter();
+        let has_input = inputs.filter_map(|key| request.get(key)).any(|input| !input.is_null());
         let has_conversation = |api: Self| match api {
             Self::Chat | Self::Messages => has_messages,
             // A prompt that the provider keeps has messages of its own.

@@ -83,6 +83,9 @@ fn block(value: Value, text_type: &FacetType) -> Facet {
     if let Some(text) = take::text(&mut block, "text") {
         return with_origin(parts::text(text_type.clone(), text), block.into());
     }
+    if let Some(text) = guarded(&mut block) {
+        return with_origin(parts::text(text_type.clone(), text), block.into());
+    }
     if let Some(mut call) = take::object(&mut block, "toolUse") {
         let (id, name) = (take::text(&mut call, "toolUseId"), take::text(&mut call, "name"));
         let input = Arguments::from(call.shift_remove("input"));
@@ -131,6 +134,13 @@ fn block(value: Value, text_type: &FacetType) -> Facet {
     }
     let kind = block.keys().next().cloned().unwrap_or_else(|| "block".to_owned());
     parts::opaque(&kind, block.into())
+}
+
+/// The text of a block that a guardrail looks at; the rest stays where it is.
+fn guarded(block: &mut Object) -> Option<String> {
+    let Some(Value::Object(guard)) = block.get_mut("guardContent") else { return None };
+    let Some(Value::Object(said)) = guard.get_mut("text") else { return None };
+    take::text(said, "text")
 }
 
 /// Puts what is left of a member beside the block's own; in its place where they have the same names.

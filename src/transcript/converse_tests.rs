@@ -142,6 +142,23 @@ fn a_stream_of_an_invoked_model_that_is_nothing_but_an_exception_is_a_failed_req
     );
 }
 
+#[test]
+fn a_text_that_a_guardrail_looks_at_is_a_text() {
+    let guarded = r#"{"guardContent":{"text":{"text":"Be brief.","qualifiers":["query"]}}}"#;
+    let asked = format!(
+        r#"{{"system":[{guarded}],"messages":[{{"role":"user","content":[{guarded},{{"guardContent":{{"image":{{}}}}}}]}}]}}"#
+    );
+    check(
+        &[(&URI.replace("-stream", ""), &asked, 400, "{}")],
+        r#"
+1/system
+  system "Be brief."
+1/user*
+  event "Be brief."
+  opaque "[guardContent, 29 bytes]""#,
+    );
+}
+
 #[cfg(feature = "record")]
 #[test]
 fn frames_of_an_archive_are_read_as_their_events() {

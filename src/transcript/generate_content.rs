@@ -121,6 +121,20 @@ fn add(whole: &mut Object, mut piece: Object) {
                 }
                 last.extend(part);
             }
+            (Some(Value::Object(last)), Value::Object(mut part)) if call_goes_on(last, &part) => {
+                let more = take::object(&mut part, CALL).unwrap_or_default();
+                if let Some(Value::Object(call)) = last.get_mut(CALL) {
+                    add_to_call(call, more);
+                }
+                last.extend(part);
+            }
+            (_, Value::Object(mut part)) if is_in_pieces(&part) => {
+                let (begun, mut call) =
+                    (take::object(&mut part, CALL).unwrap_or_default(), Object::new());
+                add_to_call(&mut call, begun);
+                part.put(CALL, call);
+                all.push(part.into());
+            }
             (_, part) => all.push(part),
         }
     }
@@ -139,6 +153,81 @@ fn goes_on(last: &Object, part: &Object) -> bool {
         && last.get("thought") == part.get("thought")
         && last.keys().all(|key| matches!(key.as_str(), "text" | "thought"))
 }
+
+/// A call; what is said where more of it follows; and the pieces of its arguments.
+const CALL: &str = "functionCall";
+const GOES_ON: &str = "willContinue";
+const PIECES: &str = "partialArgs";
+
+/// Whether a part is the next piece of a call: it has no name of its own.
+fn call_goes_on(last: &Object, part: &Object) -> bool {
+    let is_open = |call: &Value| call.get(GOES_ON) == Some(&Value::Bool(true));
+    let has_no_name = |call: &Value| call.str_at("name").is_none_or(str::is_empty);
+    last.get(CALL).is_some_and(is_open) && part.get(CALL).is_some_and(has_no_name)
+}
+
+fn is_in_pieces(part: &Object) -> bool {
+    part.get(CALL).is_some_and(|call| call.get(PIECES).is_some())
+}
+
+/// Adds what a piece says of a call. A piece of the arguments that has no place among them stays.
+fn add_to_call(call: &mut Object, mut more: Object) {
+    call.shift_remove(GOES_ON);
+    let pieces = take::list(&mut more, PIECES).unwrap_or_default();
+    call.extend(more);
+    let mut arguments = call.shift_remove("args").unwrap_or_else(|| Object::new().into());
+    let mut left = take::list(call, PIECES).unwrap_or_default();
+    left.extend(pieces.into_iter().filter(|piece| put_argument(&mut arguments, piece).is_none()));
+    call.put("args", arguments);
+    call.put_some(PIECES, (!left.is_empty()).then_some(left));
+}
+
+/// Puts a piece at its place in the arguments: a string goes on there. `None` where it has none.
+fn put_argument(arguments: &mut Value, piece: &Value) -> Option<()> {
+    let mut kinds = ["stringValue", "numberValue", "boolValue", "nullValue"].into_iter();
+    let (key, value) = kinds.find_map(|key| Some((key, piece.get(key)?)))?;
+    let value = if key == "nullValue" { Value::Null } else { value.clone() };
+    // A path of JSONPath: `$.places[0].name`, `$['a name']`.
+    let path = piece.str_at("jsonPath")?.strip_prefix('$')?;
+    let steps: Vec<&str> = path
+        .split(['.', '[', ']'])
+        .map(|step| step.trim_matches(['\'', '"']))
+        .filter(|step| !step.is_empty())
+        .collect();
+    if steps.len() > DEEPEST {
+        return None;
+    }
+    let mut place = arguments;
+    for step in steps {
+        let index = step.parse::<usize>().ok().filter(|_| place.as_object().is_none());
+        if place.is_null() {
+            *place = index.map_or_else(|| Object::new().into(), |_| Value::Array(Vec::new()));
+        }
+        place = match (place, index) {
+            (Value::Object(members), _) => {
+                if !members.contains_key(step) {
+                    members.put(step, Value::Null);
+                }
+                members.get_mut(step)?
+            }
+            (Value::Array(list), Some(index)) => {
+                if index == list.len() {
+                    list.push(Value::Null);
+                }
+                list.get_mut(index)?
+            }
+            _ => return None,
+        };
+    }
+    match (place, value) {
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (place, value) => *place = value,
+    }
+    Some(())
+}
+
+/// So deep arguments may nest that come in pieces.
+const DEEPEST: usize = 64;
 
 /// Why the provider answered nothing to a prompt, where it says that.
 pub(super) fn block_reason(response: &Object) -> Option<&str> {

@@ -152,3 +152,45 @@ fn a_claude_on_vertex_says_where_it_ran() {
         ]
     );
 }
+
+#[test]
+fn the_pieces_of_a_call_are_one_call() {
+    let uri = format!("{VERTEX}:streamGenerateContent?alt=sse");
+    let asked = r#"{"contents":[{"role":"user","parts":[{"text":"Light the pier."}]}]}"#;
+    let event = |part: &str, more: &str| {
+        format!(
+            "data: {{\"candidates\":[{{\"content\":{{\"role\":\"model\",\"parts\":[{{\"functionCall\":{part}}}]}}{more}}}]}}\n\n"
+        )
+    };
+    let pieces = |pieces: &str| format!(r#"{{"partialArgs":[{pieces}],"willContinue":true}}"#);
+    let stream = [
+        event(r#"{"name":"light","willContinue":true}"#, ""),
+        event(&pieces(r#"{"jsonPath":"$.place","stringValue":"north "}"#), ""),
+        event(
+            &pieces(
+                r#"{"jsonPath":"$.place","stringValue":"pier"},{"jsonPath":"$.lamps[0].watts","numberValue":40}"#,
+            ),
+            "",
+        ),
+        event(
+            &pieces(
+                r#"{"jsonPath":"$['lamps'][1]['is on']","boolValue":true},{"jsonPath":"$.place.x","stringValue":"nowhere"}"#,
+            ),
+            "",
+        ),
+        event("{}", ""),
+        event(
+            r#"{"name":"look","partialArgs":[{"jsonPath":"$.at","nullValue":"NULL_VALUE"}]}"#,
+            r#","finishReason":"STOP""#,
+        ),
+    ];
+    check(
+        &[(&uri, asked, 200, &stream.concat())],
+        r#"
+1/user*
+  event "Light the pier."
+1/agent*
+  action "" {"toolName":"light","parameters":{"place":"north pier","lamps":[{"watts":40},{"is on":true}]}}
+  action "" {"toolName":"look","parameters":{"at":null}}"#,
+    );
+}

@@ -8,7 +8,7 @@ use super::{
     body::Payload,
     bytes,
     interaction::{Interaction, milliseconds},
-    kept::KeptCall,
+    kept::{self, KeptCall},
     sink::Sink,
     times::moment,
     wire::WireReader,
@@ -79,6 +79,7 @@ impl super::Decoder for HarReader {
             } else if interaction.may_be_of_a_model()
                 || interaction.unread_api().is_some()
                 || KeptCall::of(&interaction).is_some()
+                || kept::fetched_response(&interaction).is_some()
             {
                 interactions.push(interaction);
             } else {
@@ -311,6 +312,7 @@ mod tests {
             posted("https://example.com/v2/talk", asked),
             posted("https://example.com/v1/embeddings", r#"{"model":"m","input":"a"}"#),
             posted("https://example.com/form", r#"{"name":"a"}"#),
+            posted("https://a.b/v1/chat/completions/c1", r#"{"metadata":{"k":"v"}}"#),
         ];
         let archive: Value =
             object! { "log": object! { "entries": Value::Array(archive.into()) } }.into();
@@ -319,7 +321,110 @@ mod tests {
             format!("{:?}", report.unread_requests),
             r#"{"Amazon Bedrock": 1, "Gemini Code Assist": 1, "Gemini Interactions": 1, "Mistral Agents": 1, "Replicate": 1, "an unknown API at /v2/talk": 1, "llama.cpp": 1}"#
         );
-        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (7, 4));
+        assert_eq!((report.unknown_records, report.skipped["other traffic"]), (7, 5));
+    }
+
+    /// An entry of the Responses API with this answer, `seconds` after the first; without a body it fetches.
+    fn of_responses(path: &str, body: &str, seconds: u64, answer: &str) -> Value {
+        let mut entry = posted(&format!("https://a.b/v1/responses{path}"), body);
+        if let Value::Object(entry) = &mut entry {
+            let method = if body.is_empty() { "GET" } else { "POST" };
+            if let Some(Value::Object(request)) = entry.get_mut("request") {
+                request.put("method", method);
+            }
+            let content = object! { "text": answer };
+            entry.put("response", object! { "status": 200_u64, "content": content });
+            entry.put("startedDateTime", format!("2026-11-20T10:00:{seconds:02}Z"));
+            entry.put("time", 250_u64);
+        }
+        entry
+    }
+
+    #[test]
+    fn an_answer_in_the_background_is_that_which_is_fetched() {
+        let asked = r#"{"model":"m","background":true,"input":"When is high water?"}"#;
+        let answer = |id: &str, status: &str, said: &str| {
+            format!(
+                r#"{{"id":"{id}","object":"response","status":"{status}","output":[{said}]{}}}"#,
+                if said.is_empty() { "" } else { r#","usage":{"input_tokens":40,"output_tokens":7}"# }
+            )
+        };
+        let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"At four."}]}"#;
+        let event = |kind: &str, response: &str| {
+            format!("data: {{\"type\":\"response.{kind}\",\"response\":{response}}}\n\n")
+        };
+        let more = "data: {\"type\":\"response.output_text.delta\",\"delta\":\"At\"}\n\n";
+        let done = event("completed", &answer("r2", "completed", said));
+        let begun = event("created", &answer("r2", "queued", ""));
+        let entries = [
+            of_responses("", asked, 1, &answer("r1", "queued", "")),
+            of_responses("/r1", "", 2, &answer("r1", "in_progress", "")),
+            of_responses("/r1", "", 3, &answer("r1", "completed", said)),
+            of_responses("", &asked.replace("high", "low"), 4, &begun),
+            of_responses("/r2?stream=true&starting_after=1", "", 5, &format!("{more}{done}")),
+            of_responses("", &asked.replace("high", "no"), 6, &answer("r3", "queued", "")),
+            of_responses("/nobody", "", 7, &answer("nobody", "completed", said)),
+        ];
+        let archive: Value =
+            object! { "log": object! { "entries": Value::Array(entries.into()) } }.into();
+        let archive = archive.to_string();
+        let report = testing::check(
+            "har",
+            &archive,
+            r#"
+1/user*
+  event "When is high water?"
+1/agent*
+  speech "At four."
+2/user*
+  event "When is low water?"
+2/agent*
+  speech "At four."
+3/user*
+  event "When is no water?""#,
+        );
+        assert_eq!(
+            format!("{:?}", report.skipped),
+            r#"{"items that a provider keeps": 4}"#
+        );
+        let mut transcript = crate::transcript::Transcript::new(archive.as_bytes()).unwrap();
+        transcript.keep_exchanges();
+        transcript.by_ref().for_each(|record| drop(record.unwrap()));
+        let exchanges = transcript.take_exchanges().into_iter();
+        let told: Vec<_> = exchanges
+            .map(|of| (of.usage.and_then(|usage| usage.output), of.failure, of.duration_ms))
+            .collect();
+        let expected =
+            [(Some(7), None, Some(2_250)), (Some(7), None, Some(1_250)), (None, None, Some(250))];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_a_provider_keeps_may_be_all_that_a_request_asks_with() {
+        let said = r#"{"id":"r","model":"m2","object":"response","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"At four."}]}]}"#;
+        let kept = r#"{"items":[{"type":"message","role":"user","content":"When is high water?"}]}"#;
+        let mut made = posted("https://a.b/v1/conversations", kept);
+        if let Value::Object(made) = &mut made {
+            let content = object! { "text": r#"{"id":"c","object":"conversation"}"# };
+            made.put("response", object! { "status": 200_u64, "content": content });
+        }
+        let entries = vec![
+            made,
+            of_responses("", r#"{"model":"m","conversation":"c"}"#, 1, said),
+            of_responses("", r#"{"prompt":{"id":"p","variables":{"port":"Brest"}}}"#, 2, said),
+        ];
+        let archive: Value =
+            object! { "log": object! { "entries": Value::Array(entries) } }.into();
+        let archive = archive.to_string();
+        let mut transcript = crate::transcript::Transcript::new(archive.as_bytes()).unwrap();
+        transcript.keep_exchanges();
+        let texts: Vec<_> = transcript.by_ref().map(|record| record.unwrap().frame).collect();
+        assert_eq!((texts.len(), transcript.report().unknown_records), (3, 0));
+        let exchanges = transcript.take_exchanges();
+        let told: Vec<_> =
+            exchanges.iter().map(|of| (of.model.as_deref(), of.unread.as_deref())).collect();
+        assert_eq!(told, [(Some("m"), None), (Some("m2"), None)]);
+        assert!(exchanges[1].request.contains("Brest"));
     }
 
     #[test]

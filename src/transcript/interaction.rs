@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::{
     Api, api,
     body::{self, Payload},
+    sse,
+    times::moment,
 };
 use crate::json::{Object, ObjectExt, Value};
 
@@ -153,6 +155,7 @@ impl Interaction {
         let paths = ["/chat/completions", "/messages", "/responses"];
         match self.request {
             Payload::Absent => self.is_posted && Api::of_uri(&self.uri).is_some(),
+            _ if api::is_of_kept(&self.uri) => false,
             _ => {
                 paths.iter().any(|path| self.uri.contains(path))
                     || Api::of_uri(&self.uri).is_some()
@@ -165,6 +168,24 @@ impl Interaction {
     pub(super) fn unread_api(&self) -> Option<String> {
         let was_sent = self.is_posted || !matches!(self.request, Payload::Absent);
         was_sent.then(|| api::unread_api(&self.uri, self.request.value().as_ref())).flatten()
+    }
+
+    /// The same with the answer that a later call fetched: of two streams the second goes on.
+    pub(super) fn with_fetched(self, fetched: Self) -> Self {
+        let ended = fetched.started.as_deref().and_then(moment).zip(fetched.duration_ms);
+        let duration_ms = ended.zip(self.started.as_deref().and_then(moment)).and_then(
+            |((asked, took), began)| u64::try_from(asked - began).ok()?.checked_add(took),
+        );
+        let response = match (&self.response, fetched.response) {
+            (Payload::Text(begun), Payload::Text(rest))
+                if sse::has_data(begun) && sse::has_data(&rest) =>
+            {
+                Payload::Text([begun.as_str(), "\n\n", rest.as_str()].concat().into())
+            }
+            (_, response) => response,
+        };
+        let Self { status, failure, cut, .. } = fetched;
+        Self { response, status, failure, cut, duration_ms, ..self }
     }
 
     /// The host that the request was sent to, where an address is known.

@@ -102,6 +102,15 @@ impl KeptCall {
     }
 }
 
+/// The response that a call fetches, by its address; `None` of any other call, and of one that failed.
+pub(super) fn fetched_response(interaction: &Interaction) -> Option<&str> {
+    let mut words = api::path_of(&interaction.uri).rsplit('/');
+    let id = words.next().filter(|_| words.next() == Some("responses"))?;
+    let is_posted = interaction.is_posted || !matches!(interaction.request, Payload::Absent);
+    let is_answered = interaction.status.is_none_or(|status| matches!(status, 200..300));
+    (!is_posted && !interaction.is_recorded && is_answered).then_some(id)
+}
+
 /// What is kept, by the id of its conversation or response.
 #[derive(Default)]
 pub(super) struct KeptItems {
@@ -121,8 +130,8 @@ pub(super) struct State {
 }
 
 impl KeptItems {
-    /// Takes what a call holds. `answered` has, of a conversation, the last response that the source
-    /// holds, and of a response itself where the source holds it without its items.
+    /// Takes what a call holds. `answered` is, of a conversation, the last response that the source
+    /// holds.
     pub(super) fn take(&mut self, call: KeptCall, answered: Option<Arc<str>>) {
         let KeptCall { id, items, kind } = call;
         let state = match kind {
@@ -158,9 +167,8 @@ impl KeptItems {
                 return;
             }
             KeptKind::Response { previous, is_in_conversation } => {
-                let after = answered.or(previous);
-                let is_output = after.is_none() && !is_in_conversation;
-                State { items, after, is_start: false, is_output }
+                let is_output = previous.is_none() && !is_in_conversation;
+                State { items, after: previous, is_start: false, is_output }
             }
         };
         self.states.insert(id, Arc::new(state));

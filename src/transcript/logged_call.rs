@@ -78,6 +78,10 @@ impl Interaction {
                 call.get("response_cost").filter(|cost| !cost.is_null()).cloned(),
             );
         }
+        // What the gateway's cache answered was asked of no provider, and the answer reports it again.
+        if call.get("cache_hit") == Some(&Value::Bool(true)) {
+            usage = object! { "prompt_tokens": 0_u64, "completion_tokens": 0_u64 };
+        }
         let started = text("startTime").map(str::to_owned);
         let started = started.or_else(|| Some(rfc3339(start?.saturating_mul(1_000_000))));
         let mut request = Object::new();
@@ -262,6 +266,17 @@ mod tests {
         let answer = r#"{"choices":[{"message":{"role":"assistant","content":"it was \"redacted-by-litellm\""}}]}"#;
         let (exchanges, _) = read(&call("acompletion", r#""a""#, answer));
         assert!(exchanges[0].unread.is_none() && exchanges[0].cut.is_none());
+    }
+
+    #[test]
+    fn what_a_cache_of_the_gateway_answered_used_nothing() {
+        let answer = r#"{"choices":[{"message":{"role":"assistant","content":"A"}}],"usage":{"prompt_tokens":100,"completion_tokens":10}}"#;
+        let asked = call("acompletion", r#""a""#, answer);
+        let hit = asked.replacen('{', r#"{"cache_hit":true,"#, 1);
+        let (exchanges, _) = read(&[asked.as_str(), &hit].join("\n"));
+        let [asked, hit] = &exchanges[..] else { panic!() };
+        assert_eq!(asked.usage.as_ref().and_then(|usage| usage.input), Some(100));
+        assert_eq!((&hit.usage, hit.failure.as_deref()), (&None, None));
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) struct ReadExchange {
     pub(super) kept_in: Option<Arc<str>>,
     /// What the provider cleared of the request before the model read it.
     pub(super) cleared: Vec<ClearedPart>,
+    /// The response that the provider goes on with in the background: a later call fetches the rest.
+    pub(super) pending: Option<String>,
 }
 
 /// The request of an exchange.
@@ -96,7 +98,7 @@ impl ReadRequest {
             return Self::unread(interaction).ok_or(if is_damaged {
                 "a request to a model whose body is no object of JSON"
             } else if !api::reaches_model(&interaction.uri) {
-                "a request for a count, or for later: no model answers it now"
+                "a request for a count, for later, or about an answer that is kept: no model answers it now"
             } else {
                 "an interaction with an API that is not known"
             });
@@ -156,6 +158,16 @@ pub(super) fn read(
     let is_broken_off =
         came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
     let is_stream = came.is_some();
+    let is_background = request.get("background") == Some(&Value::Bool(true));
+    let pending = match (&came, &interaction.response) {
+        _ if api != Api::Responses || !is_background => None,
+        (Some(StreamedResponse { response, is_whole, .. }), _) => {
+            let is_over = *is_whole && response.str_at("status").is_none_or(responses::is_over);
+            id_of(response).filter(|_| !is_over).map(str::to_owned)
+        }
+        (None, Payload::Text(events)) => sse::begun_response(events),
+        (None, _) => None,
+    };
     let came = came.map(|came| came.response);
     let reported = interaction.usage.as_ref().and_then(Usage::of);
     let mut usage = reported.or_else(|| usage_of(came.as_ref()?));
@@ -201,7 +213,9 @@ pub(super) fn read(
         }
         // Of a request that is not known, or whose address is not, the answer tells.
         let of_response = response.as_ref().and_then(model_of).map(str::to_owned);
-        of_response.filter(|_| unread.is_some() || api == Api::Gemini).or(of_address)
+        // A prompt that the provider keeps may name it for the request.
+        let is_asked = unread.is_some() || matches!(api, Api::Gemini | Api::Responses);
+        of_response.filter(|_| is_asked).or(of_address)
     });
     let is_as_sent = interaction.request.is_as_sent() && !interaction.is_logged && unread.is_none();
     let exchange = Exchange {
@@ -228,6 +242,7 @@ pub(super) fn read(
         messages,
         reply: response.map(|response| api.reply(response, asked_several)),
         reply_id,
+        pending,
     })
 }
 

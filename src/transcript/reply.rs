@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Api, answer, body::Payload, generate_content::CANDIDATES, sink::Sink, sse};
+use super::{Api, answer, body::Payload, generate_content::CANDIDATES, responses, sink::Sink, sse};
 use crate::{
     Error, ErrorKind, Result,
     id::FrameSeq,
@@ -122,8 +122,7 @@ fn stop_of(api: Api, response: &Value) -> Option<&str> {
         Api::Messages | Api::Converse | Api::Ollama | Api::Generate => None,
         Api::Responses => {
             let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));
-            let is_over = |status: &&str| !matches!(*status, "in_progress" | "queued");
-            reason.or_else(|| response.str_at("status").filter(is_over))
+            reason.or_else(|| response.str_at("status").filter(|status| responses::is_over(status)))
         }
     }
 }

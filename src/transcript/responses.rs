@@ -71,6 +71,11 @@ impl super::Decoder for ResponsesReader {
     }
 }
 
+/// Whether a response with this status is all that there will be of it.
+pub(super) fn is_over(status: &str) -> bool {
+    !matches!(status, "in_progress" | "queued")
+}
+
 /// An `input` that is text is one message of the user.
 pub(super) fn user_message(text: String) -> Object {
     let mut message = Object::new();

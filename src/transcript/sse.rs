@@ -357,6 +357,13 @@ pub(super) fn response(stream: &str) -> Option<StreamedResponse> {
     Some(StreamedResponse { response: response.into(), is_whole, is_ended: is_whole })
 }
 
+/// The id of the response that a stream begins.
+pub(super) fn begun_response(stream: &str) -> Option<String> {
+    let is_begun = |event: &Value| event.str_at("type") == Some("response.created");
+    let begun = events(stream).into_iter().find(is_begun)?;
+    begun.get("response")?.str_at("id").map(str::to_owned)
+}
+
 /// A piece of an item that is not done.
 struct Piece {
     event: &'static str,

@@ -30,6 +30,9 @@ use crate::{
 /// follows a response, is next to it.
 const LOOK_BACK: usize = 64;
 
+/// Calls by which clients keep something at a provider, or fetch it.
+const KEPT: &str = "items that a provider keeps";
+
 /// What may be given again in a session that forks from another, and from outcomes.
 const REPEATED: Budget = Budget { messages: 1 << 16, bytes: 64 << 20 };
 
@@ -56,8 +59,8 @@ pub(super) struct WireReader {
     stored: KeptItems,
     /// What a request went on from that named one of these, as long as that is the same.
     kept_bases: HashMap<Arc<str>, KeptBase>,
-    /// The responses that were given before the model had answered.
-    pending: HashSet<Arc<str>>,
+    /// What the provider answers in the background, by the ids of the responses, until that is fetched.
+    pending: HashMap<String, (Interaction, ReadExchange)>,
     /// The responses that were taken, by their ids and what was said up to their ends: another program,
     /// or two of them around one another, may write a response down twice. Our recorder does not.
     taken: HashSet<(String, Print)>,
@@ -131,12 +134,20 @@ impl WireReader {
     }
 
     /// Takes the next exchange of the source.
-    pub(super) fn take(&mut self, interaction: Interaction, sink: &mut Sink) {
-        if let Some(call) = KeptCall::of(&interaction) {
-            sink.skip("items that a provider keeps");
+    pub(super) fn take(&mut self, mut interaction: Interaction, sink: &mut Sink) {
+        let call = KeptCall::of(&interaction);
+        // A recorder that writes no unknown words has no id in the address.
+        let by_address = kept::fetched_response(&interaction);
+        let mut ids = by_address.into_iter().chain(call.as_ref().map(|call| &**call.id()));
+        if let Some((asked, _)) = ids.find_map(|id| self.pending.remove(id)) {
+            sink.skip(KEPT);
+            interaction = asked.with_fetched(interaction);
+        } else if let Some(call) = call {
+            sink.skip(KEPT);
             return self.keep(call);
+        } else if by_address.is_some() {
+            return sink.skip(KEPT);
         }
-        let is_recorded = interaction.is_recorded;
         let read = match read_exchange::read(&interaction, &mut self.bodies) {
             Ok(read) => read,
             Err(reason) => {
@@ -147,8 +158,21 @@ impl WireReader {
                 return sink.unknown(interaction.line, reason, interaction.into_json());
             }
         };
-        let ReadExchange { mut exchange, system, messages, reply, reply_id, kept_in, cleared } =
+        let previous = read.exchange.previous_response();
+        if let Some((before, known)) = previous.and_then(|id| self.pending.remove(id)) {
+            self.add(&before, known, sink);
+        }
+        let Some(id) = read.pending.clone() else { return self.add(&interaction, read, sink) };
+        if let Some((before, known)) = self.pending.insert(id, (interaction, read)) {
+            self.add(&before, known, sink);
+        }
+    }
+
+    /// Adds an exchange to its conversation.
+    fn add(&mut self, interaction: &Interaction, read: ReadExchange, sink: &mut Sink) {
+        let ReadExchange { mut exchange, system, messages, reply, reply_id, kept_in, cleared, .. } =
             read;
+        let is_recorded = interaction.is_recorded;
         let (api, line) = (exchange.api, interaction.line);
         let has_system = system.is_some();
         let is_failed = reply.is_none();
@@ -177,7 +201,6 @@ impl WireReader {
         let end = own.last().copied().unwrap_or(before);
         let request = self.threads.add(base, messages, &hashes, end);
         let answer = (!is_failed).then(|| Echo::of(reply.iter().map(|item| &**item)));
-        let says_nothing = reply.is_empty();
         let hashes: Vec<MessageHash> = reply.iter().map(|item| MessageHash::of(item)).collect();
         let end = end.running(&hashes).last().unwrap_or(end);
         let thread = self.threads.add(Some(request), reply, &hashes, end);
@@ -189,7 +212,7 @@ impl WireReader {
         }
         let kept_in = kept_in.filter(|_| !is_failed);
         let reply_id = reply_id.filter(|_| api == Api::Responses);
-        self.remember_answer(thread, (reply_id, kept_in), says_nothing);
+        self.remember_answer(thread, reply_id, kept_in);
         let request = self.threads.prints(request).next().unwrap_or_default();
         let of_base = base.into_iter().flat_map(|base| self.threads.prints(base)).take(LOOK_BACK);
         let continued =
@@ -201,7 +224,7 @@ impl WireReader {
             requests.insert(request.len(), (request, cleared));
         }
         if sink.keeps_exchanges() {
-            let exchange = with_bodies(exchange, &interaction, sink);
+            let exchange = with_bodies(exchange, interaction, sink);
             let end = Some(after_operator).filter(|_| !request.is_empty());
             self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
         }
@@ -282,17 +305,14 @@ impl WireReader {
     fn remember_answer(
         &mut self,
         thread: ThreadId,
-        (id, kept_in): (Option<String>, Option<Arc<str>>),
-        says_nothing: bool,
+        id: Option<String>,
+        kept_in: Option<Arc<str>>,
     ) {
         if let Some(conversation) = kept_in {
             self.stored.forget(&conversation);
             self.kept.insert(conversation, (thread, id.as_deref().map(Arc::from)));
         }
         if let Some(id) = id {
-            if says_nothing {
-                self.pending.insert(id.as_str().into());
-            }
             self.responses.insert(id, thread);
         }
     }
@@ -302,8 +322,6 @@ impl WireReader {
         let id = call.id();
         let answered = match self.kept.get(id) {
             Some((_, last)) => last.clone(),
-            // Its items come behind its own request.
-            None if self.pending.contains(id) => Some(Arc::clone(id)),
             None if self.responses.contains_key(&**id) => return,
             None => None,
         };
@@ -369,7 +387,10 @@ impl WireReader {
 
     /// The same beside other sessions: where this conversation is several sessions, the later ones
     /// get numbers that lead to no name of another.
-    pub(super) fn give_beside(self, is_taken: impl Fn(&str) -> bool, sink: &mut Sink) {
+    pub(super) fn give_beside(mut self, is_taken: impl Fn(&str) -> bool, sink: &mut Sink) {
+        let mut pending: Vec<_> = self.pending.drain().map(|(_, pending)| pending).collect();
+        pending.sort_by_key(|(interaction, _)| interaction.line);
+        pending.into_iter().for_each(|(asked, read)| self.add(&asked, read, sink));
         let Self { name, conversations, exchanges, mut threads, outcomes, mut cleared, .. } = self;
         let mut budget = REPEATED;
         let mut numbers = 2_u64..;
