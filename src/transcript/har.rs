@@ -346,7 +346,11 @@ mod tests {
         let answer = |id: &str, status: &str, said: &str| {
             format!(
                 r#"{{"id":"{id}","object":"response","status":"{status}","output":[{said}]{}}}"#,
-                if said.is_empty() { "" } else { r#","usage":{"input_tokens":40,"output_tokens":7}"# }
+                if said.is_empty() {
+                    ""
+                } else {
+                    r#","usage":{"input_tokens":40,"output_tokens":7}"#
+                }
             )
         };
         let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"At four."}]}"#;
@@ -383,10 +387,7 @@ mod tests {
 3/user*
   event "When is no water?""#,
         );
-        assert_eq!(
-            format!("{:?}", report.skipped),
-            r#"{"items that a provider keeps": 4}"#
-        );
+        assert_eq!(format!("{:?}", report.skipped), r#"{"items that a provider keeps": 4}"#);
         let mut transcript = crate::transcript::Transcript::new(archive.as_bytes()).unwrap();
         transcript.keep_exchanges();
         transcript.by_ref().for_each(|record| drop(record.unwrap()));
@@ -402,7 +403,8 @@ mod tests {
     #[test]
     fn what_a_provider_keeps_may_be_all_that_a_request_asks_with() {
         let said = r#"{"id":"r","model":"m2","object":"response","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"At four."}]}]}"#;
-        let kept = r#"{"items":[{"type":"message","role":"user","content":"When is high water?"}]}"#;
+        let kept =
+            r#"{"items":[{"type":"message","role":"user","content":"When is high water?"}]}"#;
         let mut made = posted("https://a.b/v1/conversations", kept);
         if let Value::Object(made) = &mut made {
             let content = object! { "text": r#"{"id":"c","object":"conversation"}"# };
@@ -413,8 +415,7 @@ mod tests {
             of_responses("", r#"{"model":"m","conversation":"c"}"#, 1, said),
             of_responses("", r#"{"prompt":{"id":"p","variables":{"port":"Brest"}}}"#, 2, said),
         ];
-        let archive: Value =
-            object! { "log": object! { "entries": Value::Array(entries) } }.into();
+        let archive: Value = object! { "log": object! { "entries": Value::Array(entries) } }.into();
         let archive = archive.to_string();
         let mut transcript = crate::transcript::Transcript::new(archive.as_bytes()).unwrap();
         transcript.keep_exchanges();
