@@ -272,14 +272,42 @@ impl ClaudeCodeReader {
     /// Takes a boundary from which on results are cleared, and attachments are not sent any more.
     fn clear(&mut self, record: Object, session: String, line: u64, sink: &mut Sink) {
         let metadata = record.get("microcompactMetadata");
-        let ids = |key: &str| {
+        let ids = |key: &str| -> Vec<String> {
             let list = metadata.and_then(|metadata| metadata.get(key)?.as_array());
-            list.unwrap_or_default().iter().filter_map(Value::as_str)
+            let list = list.unwrap_or_default().iter().filter_map(Value::as_str);
+            list.map(str::to_owned).collect()
         };
+        let results = ids("compactedToolIds").into_iter().map(|id| (id, None)).collect();
+        let attachments = ids("clearedAttachmentUUIDs");
+        self.edit(("clears", results, attachments), record, session, line, sink);
+    }
+
+    /// Takes the texts that are sent in the place of large results.
+    fn replace(&mut self, mut record: Object, session: String, line: u64, sink: &mut Sink) {
+        let mut results = Vec::new();
+        for of in take::list(&mut record, "replacements").unwrap_or_default() {
+            match (of.str_at("toolUseId"), of.str_at("replacement")) {
+                (Some(id), Some(text)) => results.push((id.to_owned(), Some(text.to_owned()))),
+                _ => sink.unknown(line, "a replacement of no result", of),
+            }
+        }
+        self.edit(("replaces", results, Vec::new()), record, session, line, sink);
+    }
+
+    /// Gives out what is read from here on of results, by the ids of their calls, and that attachments
+    /// are not read any more.
+    fn edit(
+        &mut self,
+        (verb, results, attachments): (&str, Vec<(String, Option<String>)>, Vec<String>),
+        record: Object,
+        session: String,
+        line: u64,
+        sink: &mut Sink,
+    ) {
         // All that came before has its frame then.
         self.joining.end(&session, sink);
         let (mut edits, mut missing) = (BTreeMap::new(), 0);
-        for id in ids("compactedToolIds") {
+        for (id, text) in results {
             let at = self.answered.get(&format!("{session}\0{id}"));
             let found = at.and_then(|at| Some((sink.frame_at(&session, at)?, at)));
             let found = found.and_then(|(frame, at)| Some((frame, self.results.get_mut(&at)?)));
@@ -287,13 +315,13 @@ impl ClaudeCodeReader {
                 missing += 1;
                 continue;
             };
-            for facet in facets.iter_mut().filter(|facet| facet.call_id() == Some(id)) {
-                parts::clear(facet);
+            for facet in facets.iter_mut().filter(|facet| facet.call_id() == Some(&*id)) {
+                parts::replace(facet, text.as_deref().unwrap_or(parts::CLEARED));
             }
             edits.insert(frame, facets.clone());
         }
-        for id in ids("clearedAttachmentUUIDs") {
-            match self.lines.get(id).and_then(|at| sink.frame_at(&session, at)) {
+        for id in attachments {
+            match self.lines.get(&id).and_then(|at| sink.frame_at(&session, at)) {
                 Some(frame) => drop(edits.insert(frame, Vec::new())),
                 None => missing += 1,
             }
@@ -301,11 +329,13 @@ impl ClaudeCodeReader {
         if missing > 0 {
             sink.note(
                 line,
-                &format!("clears {missing} of the results that the file does not hold"),
+                &format!("{verb} {missing} of the results that the file does not hold"),
             );
         }
         if edits.is_empty() {
-            return sink.skip("system/microcompact_boundary");
+            let kind = record.str_at("type").unwrap_or_default();
+            let subtype = record.str_at("subtype").map(|subtype| format!("/{subtype}"));
+            return sink.skip(&format!("{kind}{}", subtype.unwrap_or_default()));
         }
         let timestamp = record.str_at("timestamp").map(str::to_owned);
         let edits = edits.into_iter().collect();
@@ -507,6 +537,7 @@ impl super::Decoder for ClaudeCodeReader {
                 Err(kind) if kind.is_empty() => sink.skip("attachment"),
                 Err(kind) => sink.skip(&format!("attachment/{kind}")),
             },
+            "content-replacement" => self.replace(record, session, line, sink),
             "cost-state" => {
                 self.costs.state(&record, &session, line, sink);
                 sink.skip(&kind);

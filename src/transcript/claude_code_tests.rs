@@ -1,7 +1,7 @@
 use crate::{
     json::Value,
     transcript::{Transcript, testing::check},
-    veil::{Branch, Compaction, FacetChange, SubagentStart},
+    veil::{Branch, Compaction, ContextEdit, FacetChange, SubagentStart},
 };
 
 #[test]
@@ -337,4 +337,20 @@ fn the_first_frame_of_a_sidechain_tells_which_call_started_it() {
     });
     let expected = ["s/sidechain-1: s t1 0", "s/sidechain-2: s t2 -1", "s/ag: s t9 -1"];
     assert_eq!(starts.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_text_that_is_sent_in_the_place_of_a_large_result_is_read_from_there_on() {
+    let result = record("rr<A1").replace("\"t\"", "\"c1\"");
+    let replacement = r#"{"type":"content-replacement","sessionId":"s","replacements":[{"toolUseId":"c1","replacement":"Saved to /r."},{"toolUseId":"c9","replacement":"Nowhere."}]}"#;
+    let input = [record("uu<^"), record("aA1<u"), result, replacement.to_owned(), record("aB<r")];
+    let input = input.join("\n");
+    let mut transcript = Transcript::new(input.as_bytes()).unwrap();
+    let frames: Vec<_> = transcript.by_ref().map(|record| record.unwrap().frame).collect();
+    let edit = frames.iter().find_map(|frame| ContextEdit::of(frame).unwrap()).unwrap();
+    let read = edit.frames.iter().map(|(frame, facets)| (frame.get(), &*facets[0].content));
+    assert_eq!(read.collect::<Vec<_>>(), [(2, "Saved to /r.")]);
+    let report = transcript.report();
+    assert_eq!(report.unknown_records, 0);
+    assert_eq!(report.notes[0].text, "replaces 1 of the results that the file does not hold");
 }

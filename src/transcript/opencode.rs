@@ -131,7 +131,7 @@ impl Session {
         let mut edits = BTreeMap::new();
         for (frame, at) in std::mem::replace(&mut self.cleared, later).into_values().flatten() {
             let Some(facets) = self.results.get_mut(&frame) else { continue };
-            facets.get_mut(at).into_iter().for_each(parts::clear);
+            facets.get_mut(at).into_iter().for_each(|of| parts::replace(of, parts::CLEARED));
             edits.insert(frame, facets.clone());
             self.cleared_at.insert(frame, sink.next_frame());
         }

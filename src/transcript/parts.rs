@@ -146,9 +146,12 @@ const KEPT_WHOLE: [&str; 41] = [
 
 /// The type of a part that was kept whole because nobody here knows it.
 pub(super) fn unknown_type(facet: &Facet) -> Option<&str> {
-    let kind =
-        facet.source().filter(|_| facet.facet_type == FacetType::OPAQUE)?.block.as_deref()?;
-    (!KEPT_WHOLE.contains(&kind)).then_some(kind)
+    opaque_type(facet).filter(|kind| !KEPT_WHOLE.contains(kind))
+}
+
+/// The type of a part that was kept whole.
+pub(super) fn opaque_type(facet: &Facet) -> Option<&str> {
+    facet.source().filter(|_| facet.facet_type == FacetType::OPAQUE)?.block.as_deref()
 }
 
 /// Whether a facet is a summary that the API made.
@@ -178,10 +181,13 @@ pub(super) fn complete_result(
     }
 }
 
-/// Makes a result what the model reads in its place once the client cleared it: Claude Code and OpenCode
-/// say the same.
-pub(super) fn clear(result: &mut Facet) {
-    "[Old tool result content cleared]".clone_into(&mut result.content);
+/// What the model reads in the place of a result that the client cleared: Claude Code and OpenCode say the
+/// same.
+pub(super) const CLEARED: &str = "[Old tool result content cleared]";
+
+/// Makes a result what the model reads in its place.
+pub(super) fn replace(result: &mut Facet, text: &str) {
+    text.clone_into(&mut result.content);
     result.children.clear();
 }
 
