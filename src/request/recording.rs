@@ -189,7 +189,7 @@ impl Recording {
                 before.insert(Arc::clone(session), exchange.number)
             };
             let last = exchange.frames.iter().rev().copied().flatten().next();
-            exchange.last_frame = last.or(exchange.last_frame);
+            exchange.last_frame = exchange.last_frame.max(last);
             // Of a request whose messages were not repeated nothing is known.
             let is_known = exchange.last_frame.is_some() && !exchange.is_warm_up();
             let is_known = is_known && exchange.unread.is_none();

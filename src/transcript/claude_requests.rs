@@ -6,7 +6,7 @@
 //! that of an answer of the file. What does not have the hash that is stated is never used.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     fmt::Write,
     sync::Arc,
 };
@@ -55,6 +55,12 @@ pub(super) struct LoggedRequests {
     /// The last body of each session and shape, which the next one of them shares most with. The one
     /// before is the last of all.
     bodies: IndexMap<String, BodyText>,
+    /// The messages that no request named so far, by their hashes: the line of each.
+    unnamed: IndexMap<String, u64>,
+    /// How many requests have placeholders, and which parameters others lack; the line of the last.
+    cut: u64,
+    withheld: BTreeSet<String>,
+    last_partial: u64,
     /// How many answers are copies, and the line of the last.
     copies: u64,
     last_copy: u64,
@@ -181,6 +187,12 @@ impl LoggedRequests {
             return sink.note(line, "a message of a request does not have the hash that is stated");
         }
         let of = self.line_of(&message, session);
+        if self.unnamed.len() >= KNOWN {
+            self.unnamed.clear();
+        }
+        if !self.messages.contains_key(&hash) {
+            self.unnamed.insert(hash.clone(), line);
+        }
         self.keep(hash, &message, session, of);
     }
 
@@ -281,7 +293,17 @@ impl LoggedRequests {
             self.requests.clear();
         }
         let hashes = record.get("tail").and_then(Value::as_array).unwrap_or_default();
-        let tail = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let tail: Vec<_> = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        for hash in &tail {
+            self.unnamed.swap_remove(hash);
+        }
+        let withheld = record.get("withheld").and_then(Value::as_array).unwrap_or_default();
+        self.withheld.extend(withheld.iter().filter_map(Value::as_str).map(str::to_owned));
+        let is_cut = record.get("cut").is_some_and(|cut| !cut.is_null());
+        self.cut += u64::from(is_cut);
+        if is_cut || !withheld.is_empty() {
+            self.last_partial = line;
+        }
         let keep = record.get("keep").and_then(Value::as_u64).unwrap_or_default();
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
         let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
@@ -344,6 +366,7 @@ impl LoggedRequests {
     pub(super) fn give(&mut self, is_end: bool, sink: &mut Sink) {
         if is_end {
             self.settle();
+            self.note_partial(sink);
             let copies = std::mem::take(&mut self.copies);
             if copies > 0 && self.is_empty() {
                 sink.note(
@@ -365,6 +388,24 @@ impl LoggedRequests {
         }
     }
 
+    /// Says what the client left out of what it wrote down, and which messages it wrote down for nothing.
+    fn note_partial(&mut self, sink: &mut Sink) {
+        if let cut @ 1.. = std::mem::take(&mut self.cut) {
+            let says = format!("placeholders stand in the messages of {cut} of the requests");
+            sink.note(self.last_partial, &says);
+        }
+        let withheld: Vec<_> = std::mem::take(&mut self.withheld).into_iter().collect();
+        if !withheld.is_empty() {
+            let names = withheld.join(", ");
+            sink.note(self.last_partial, &format!("requests lack parameters: {names}"));
+        }
+        let unnamed = std::mem::take(&mut self.unnamed);
+        if let Some((_, line)) = unnamed.last() {
+            let count = unnamed.len();
+            sink.note(*line, &format!("no request has {count} of the messages that were logged"));
+        }
+    }
+
     fn give_one(&mut self, waiting: Waiting, sink: &mut Sink) {
         let frame = |line: Option<u64>| sink.frame_at(&waiting.session, line?).map(FrameSeq::new);
         let shape = waiting.record.str_at("shapeHash").and_then(|hash| self.shapes.get(hash));
@@ -372,6 +413,11 @@ impl LoggedRequests {
         let system = in_force.filter(|(in_force, _)| shape.is_some_and(|of| of == in_force));
         let system_frame = frame(system.map(|(_, line)| *line));
         let answer = frame(waiting.answer);
+        // What failed stands behind all that came before it.
+        let last_frame = match waiting.answer {
+            None => sink.frame_before(&waiting.session, waiting.line).map(FrameSeq::new),
+            Some(_) => None,
+        };
         let (body, frames, unread) = match self.body(&waiting, sink) {
             Ok((body, frames)) => (body, frames, None),
             Err(lacks) => {
@@ -380,8 +426,7 @@ impl LoggedRequests {
                 if answer.is_some() {
                     return;
                 }
-                let before = sink.frame_before(&waiting.session, waiting.line).map(FrameSeq::new);
-                ("{}".into(), vec![before], Some(lacks.to_owned()))
+                ("{}".into(), vec![last_frame], Some(lacks.to_owned()))
             }
         };
         let model = waiting.record.get("params").and_then(|params| params.str_at("model"));
@@ -397,6 +442,7 @@ impl LoggedRequests {
             answer_frames: answer.into_iter().collect(),
             request: body,
             system_frame,
+            last_frame,
             frames,
             unread,
             ..Exchange::default()

@@ -169,6 +169,40 @@ fn a_request_that_the_file_holds_a_part_of_is_worked_out_or_says_what_is_missing
 }
 
 #[test]
+fn what_the_client_left_out_or_wrote_down_for_nothing_is_said() {
+    let mut lines = session();
+    let with = |line: &str, more: &str| line.replacen('{', &format!("{{{more},"), 1);
+    lines[3] = with(&lines[3], r#""withheld":["top_k","thread"]"#);
+    lines[9] = with(&lines[9], r#""cut":{"kind":"k","cuts":1},"withheld":["top_k"]"#);
+    lines.push(blob(&user("Unasked.")));
+    let (_, notes) = read(&lines);
+    assert_eq!(
+        notes,
+        [
+            "placeholders stand in the messages of 1 of the requests",
+            "requests lack parameters: thread, top_k",
+            "no request has 1 of the messages that were logged",
+        ]
+    );
+}
+
+#[test]
+fn a_request_that_failed_last_stands_behind_what_came_before_it() {
+    // One whose messages are no frames, and one that goes back before the last answer.
+    for keep in [0, 3] {
+        let mut lines = session();
+        let (base, text) = (Some("r3").filter(|_| keep > 0), user("Unsaid."));
+        lines.extend([blob(&text), request("r4", base, keep, &[&text], 0)]);
+        lines.push(record("system", r#""uuid":"f","subtype":"api_error","error":{"status":529}"#));
+        let (recording, _) = read(&lines);
+        let all = recording.exchanges();
+        let lines: Vec<_> = all.iter().map(|of| (of.line, of.previous)).collect();
+        let expected = [(4, None), (8, Some(1)), (10, Some(2)), (13, Some(3))];
+        assert_eq!(lines, expected.map(|(line, previous)| (Some(line), previous)));
+    }
+}
+
+#[test]
 fn what_does_not_have_its_hash_is_not_used() {
     let mut lines = session();
     lines[2] = lines[2].replace("How deep?", "How wide?");

@@ -225,8 +225,8 @@ impl Exchange {
 
     /// Where it stands among those of a transcript: before its answer, or else behind its last frame.
     pub(crate) fn place(&self) -> (Option<FrameSeq>, Option<u64>) {
-        let last = self.frames.iter().rev().copied().flatten().next().or(self.last_frame);
-        (self.answer().or(last), self.line)
+        let last = self.frames.iter().rev().copied().flatten().next();
+        (self.answer().or(self.last_frame.max(last)), self.line)
     }
 
     /// Keeps the bodies of the interaction that it is.
