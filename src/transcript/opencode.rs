@@ -13,7 +13,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, Facet, ModelAnswer, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Reads `{info, messages: [{info, parts}]}`.
@@ -41,7 +41,8 @@ impl super::Decoder for OpenCodeReader {
         sink.session(info.and_then(|info| info.str_at("id")).unwrap_or("1"));
         let revert = info.and_then(|info| info.get("revert"));
         let reverted = |key: &str| revert.and_then(|revert| revert.str_at(key));
-        let (mut session, mut cut) = (Session::default(), None);
+        let began = info.and_then(|info| info.get("time")?.get("created")?.as_u64());
+        let (mut session, mut cut) = (Session { began, ..Session::default() }, None);
         for message in messages {
             let Value::Object(mut message) = message else {
                 sink.unknown(line, format!("{} is no message", message.kind()), message);
@@ -88,6 +89,10 @@ impl super::Decoder for OpenCodeReader {
 /// What messages say of those before them.
 #[derive(Default)]
 struct Session {
+    /// When it was made. A fork holds copies of messages that are older.
+    began: Option<u64>,
+    /// The frames of answers that the client sends no more: they failed.
+    failed: Vec<u64>,
     /// The first frame of each message.
     frames: HashMap<String, u64>,
     /// The first message that the compaction which goes on keeps.
@@ -95,7 +100,7 @@ struct Session {
     /// The results that were cleared, by when: their frames and places there. And what these hold.
     cleared: BTreeMap<u64, Vec<(u64, usize)>>,
     results: HashMap<u64, Vec<Facet>>,
-    /// Where the frames of results were cleared last.
+    /// Where frames were cleared last.
     cleared_at: BTreeMap<u64, u64>,
     /// What the user's messages add to the system prompt, and its frame.
     system: Option<(String, u64)>,
@@ -129,6 +134,11 @@ impl Session {
     fn edit(&mut self, until: u64, mut draft: FrameDraft, sink: &mut Sink) {
         let later = self.cleared.split_off(&until.saturating_add(1));
         let mut edits = BTreeMap::new();
+        for frame in self.failed.drain(..) {
+            edits.insert(frame, Vec::new());
+            self.results.insert(frame, Vec::new());
+            self.cleared_at.insert(frame, sink.next_frame());
+        }
         for (frame, at) in std::mem::replace(&mut self.cleared, later).into_values().flatten() {
             let Some(facets) = self.results.get_mut(&frame) else { continue };
             facets.get_mut(at).into_iter().for_each(|of| parts::replace(of, parts::CLEARED));
@@ -171,10 +181,12 @@ impl Session {
         sink: &mut Sink,
     ) {
         let is_answer = info.str_at("role") == Some("assistant");
+        let is_failed = is_answer && is_left_out(&info, &parts);
+        let created = info.get("time").and_then(|time| time.get("created")?.as_u64());
+        let is_copy = created.zip(self.began).is_some_and(|(created, began)| created < began);
         let source = if is_answer { Source::Agent } else { Source::User };
         // The answer that holds a summary takes the place of all before it.
-        let is_marked = info.get("summary").and_then(Value::as_bool) == Some(true);
-        let is_summary = is_answer && is_marked && !info.contains_key("error");
+        let is_summary = is_answer && is_true(info.get("summary")) && !info.contains_key("error");
         let text_type = match (is_summary, is_answer) {
             (true, _) => FacetType::SUMMARY,
             (_, true) => FacetType::SPEECH,
@@ -190,7 +202,8 @@ impl Session {
             _ => "error".into(),
         });
         let answer = answer::of(info.get("modelID"), usage(&info).as_ref());
-        draft.add_answer(ModelAnswer { stop, ..answer });
+        let copied = is_copy.then(CopyOf::default);
+        draft.add_answer(ModelAnswer { stop, copied, ..answer });
         draft.payload = info;
         let mut results = FrameDraft::record(Source::Environment, line);
         results.timestamp.clone_from(&draft.timestamp);
@@ -200,14 +213,14 @@ impl Session {
             let is_text = value.str_at("text").is_some();
             match (kind.as_str(), value) {
                 // What the client shows to people alone.
-                ("text", value) if value.get("ignored").and_then(Value::as_bool) == Some(true) => {
+                ("text", value) if is_true(value.get("ignored")) => {
                     sink.skip("ignored text");
                 }
                 ("text" | "reasoning", Value::Object(mut part)) if is_text => {
                     let text = take::text(&mut part, "text").unwrap_or_default();
                     let thinks = kind == "reasoning";
                     // What the client put beside the user's words: files, what agents are told.
-                    let is_notice = part.get("synthetic").and_then(Value::as_bool) == Some(true);
+                    let is_notice = is_true(part.get("synthetic"));
                     let of = match (thinks, is_answer) {
                         (true, _) => FacetType::THOUGHT,
                         (_, false) if is_notice => FacetType::NOTICE,
@@ -220,7 +233,7 @@ impl Session {
                     let time = times.and_then(|times| times.get("compacted")?.as_u64());
                     let (call, result) = tool(part);
                     draft.facets.push(call);
-                    if result.is_some() {
+                    if result.is_some() && !is_failed {
                         cleared.extend(time.map(|time| (time, results.facets.len())));
                     }
                     results.facets.extend(result);
@@ -240,11 +253,13 @@ impl Session {
         if !draft.facets.is_empty() && draft.facets.iter().all(is_notice) {
             draft.source = Source::Environment;
         }
+        self.failed.extend(is_failed.then(|| sink.next_frame()));
         sink.push(draft);
         if results.facets.is_empty() {
             return;
         }
         let frame = sink.next_frame();
+        self.failed.extend(is_failed.then_some(frame));
         if !cleared.is_empty() {
             self.results.insert(frame, results.facets.clone());
         }
@@ -253,6 +268,19 @@ impl Session {
         }
         sink.push(results);
     }
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether the client leaves an answer out of what it sends from then on: it failed, or was stopped
+/// while the model only thought.
+fn is_left_out(info: &Object, parts: &[Value]) -> bool {
+    let error = info.get("error").filter(|error| !error.is_null());
+    let is_abort = |error: &Value| error.str_at("name") == Some("MessageAbortedError");
+    let says = |part: &Value| !matches!(part.str_at("type"), Some("step-start" | "reasoning"));
+    error.is_some_and(|error| !is_abort(error) || !parts.iter().any(says))
 }
 
 /// The usage in the names of those whose input leaves out what the cache served; the output leaves out
@@ -284,7 +312,14 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
     let arguments = Arguments::from(state.shift_remove("input"));
     let stated = CallOutcome::of_status(state.str_at("status"));
     let key = if stated.is_failure() { "error" } else { "output" };
-    let said = take::text(&mut state, key);
+    // Of a call that was stopped the model reads what it gave until then.
+    let partial = match state.get_mut("metadata") {
+        Some(Value::Object(of)) if stated.is_failure() && is_true(of.get("interrupted")) => {
+            take::text(of, "output")
+        }
+        _ => None,
+    };
+    let said = partial.or_else(|| take::text(&mut state, key));
     let files = take::list(&mut state, "attachments").unwrap_or_default();
     let result = said.map(|text| {
         let mut facet = parts::result(id, Some(name), &*text, stated.said_as(&text));
@@ -414,6 +449,59 @@ mod tests {
         );
         let end = "5 environment [], without [(3, 4)]\n6 environment [], 2 reads [\"[Old tool result content cleared]\"]\n";
         assert!(session.ends_with(end), "{session}");
+        let session = told(
+            r#"{"info": {"id": "ses", "revert": {"messageID": "m2"}}, "messages": [
+                 {"info": {"role": "assistant", "id": "m1", "error": {"name": "APIError"}}, "parts": [{"type": "text", "text": "Half"}]},
+                 {"info": {"role": "user", "id": "m2"}, "parts": [{"type": "text", "text": "On"}]}]}"#,
+        );
+        assert!(session.ends_with("without [(1, 2)]\n4 environment [], 0 reads []\n"), "{session}");
+    }
+
+    #[test]
+    fn a_failed_answer_leaves_the_context_and_a_stopped_one_stays() {
+        let found = told(
+            r#"{"info": {"id": "ses"}, "messages": [
+                 {"info": {"role": "user"}, "parts": [{"type": "text", "text": "Look"}]},
+                 {"info": {"role": "assistant", "error": {"name": "APIError"}}, "parts": [{"type": "text", "text": "Half"},
+                   {"type": "tool", "tool": "ls", "callID": "c1", "state": {"status": "completed", "input": {}, "output": "old", "time": {"compacted": 3}}}]},
+                 {"info": {"role": "user", "time": {"created": 5}}, "parts": [{"type": "text", "text": "On"}]},
+                 {"info": {"role": "assistant", "error": {"name": "MessageAbortedError"}}, "parts": [{"type": "text", "text": "I look"},
+                   {"type": "tool", "tool": "ls", "callID": "c2", "state": {"status": "error", "input": {}, "error": "Tool execution aborted", "metadata": {"interrupted": true, "output": "a.t"}}}]},
+                 {"info": {"role": "assistant", "summary": true, "error": {"name": "MessageAbortedError"}}, "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "Hm"}]}]}"#,
+        );
+        assert_eq!(
+            found,
+            r#"0 user ["Look"]
+1 agent ["Half", ""]
+2 environment ["old"]
+3 environment [], 1 reads [], 2 reads []
+4 user ["On"]
+5 agent ["I look", ""]
+6 environment ["a.t"]
+7 agent ["Hm"]
+8 environment [], 7 reads []
+"#
+        );
+    }
+
+    #[test]
+    fn answers_that_are_older_than_their_session_are_copies_of_a_fork() {
+        let answer = |id: &str, at: u64| {
+            format!(
+                r#"{{"info":{{"id":"{id}","role":"assistant","time":{{"created":{at}}},"tokens":{{"input":7,"output":2}}}},"parts":[{{"type":"text","text":"Aye"}}]}}"#
+            )
+        };
+        let input = format!(
+            r#"{{"info":{{"id":"fork","time":{{"created":20}}}},"messages":[{},{}]}}"#,
+            answer("m1", 10),
+            answer("m2", 20)
+        );
+        let transcript = Transcript::new(input.as_bytes()).unwrap();
+        let copied = transcript.map(|record| {
+            let imported = record.unwrap().frame.imported.unwrap();
+            imported.answer.unwrap().copied.is_some()
+        });
+        assert_eq!(copied.collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

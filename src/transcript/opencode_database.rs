@@ -49,8 +49,10 @@ const PARTS: &str = "SELECT CASE WHEN json_valid(data)
         THEN json_set(data, '$.id', id, '$.sessionID', session_id, '$.messageID', message_id)
         ELSE json_quote(CAST(data AS TEXT)) END
     FROM part WHERE message_id = ?1 ORDER BY id";
-const INFO: &str = "SELECT json_object('id', id, 'revert',
-        json(CASE WHEN json_valid(revert) THEN revert END)) FROM session WHERE id = ?1";
+const INFO: &str = "SELECT json_object('id', id, 'time', json_object('created', time_created),
+        'revert', json(CASE WHEN json_valid(revert) THEN revert END)) FROM session WHERE id = ?1";
+const OLD_INFO: &str = "SELECT json_object('id', id, 'time', json_object('created', time_created))
+    FROM session WHERE id = ?1";
 const SESSIONS: &str = "WITH row AS (
         SELECT session_id, octet_length(data) AS bytes, time_updated FROM message
         UNION ALL SELECT session_id, octet_length(data), time_updated FROM part)
@@ -147,7 +149,7 @@ impl Exports {
         let mut parts = self.connection.prepare_cached(PARTS)?;
         // Versions before the undo of messages have no such column.
         let revert = self.connection.prepare("SELECT revert FROM session").is_ok();
-        let info = if revert { INFO } else { "SELECT json_object('id', ?1)" };
+        let info = if revert { INFO } else { OLD_INFO };
         let info: String = self.connection.query_row(info, [session], |row| row.get(0))?;
         let mut all = Vec::new();
         let mut rows = messages.query([session])?;
@@ -276,6 +278,22 @@ mod tests {
         owner.execute(revert, []).unwrap();
         let told = records(Transcript::open(&path).unwrap());
         assert!(told.iter().any(|record| Branch::of(&record.frame).unwrap().is_some()));
+    }
+
+    #[test]
+    fn messages_that_are_older_than_their_session_are_copies_of_a_fork() {
+        let (_folder, path, owner) = written();
+        let answer = r#"{"role":"assistant","time":{"created":11},"tokens":{"input":7}}"#;
+        for (id, session) in [("m1", "ses_a"), ("n1", "ses_b")] {
+            let change = "INSERT OR REPLACE INTO message VALUES (?1, ?2, 11, 11, ?3)";
+            owner.execute(change, params![id, session, answer]).unwrap();
+        }
+        let copied = |session: &str| {
+            let of = Transcript::open_database(&path, Some(session)).unwrap().unwrap();
+            let imported = records(of).remove(0).frame.imported.unwrap();
+            imported.answer.unwrap().copied.is_some()
+        };
+        assert_eq!((copied("ses_a"), copied("ses_b")), (false, true));
     }
 
     #[test]
