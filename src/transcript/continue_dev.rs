@@ -11,7 +11,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, Facet, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Reads `{sessionId, history: [{message, contextItems, toolCallStates?}]}`.
@@ -36,7 +36,15 @@ impl super::Decoder for ContinueReader {
             return;
         };
         sink.session(document.str_at("sessionId").unwrap_or("1"));
-        for item in history {
+        let copied = copied(&document, &history);
+        if copied.is_none() {
+            sink.note(
+                line,
+                "the session does not say which answers a fork copied: all are counted",
+            );
+        }
+        for (index, item) in history.into_iter().enumerate() {
+            let is_copy = copied.is_some_and(|copied| index < copied);
             let Value::Object(mut item) = item else {
                 sink.unknown(line, format!("{} is no message", item.kind()), item);
                 continue;
@@ -45,7 +53,7 @@ impl super::Decoder for ContinueReader {
                 Some(message)
                     if message.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
-                    self::item(message, item, line, sink);
+                    self::item(message, item, is_copy, line, sink);
                 }
                 message => {
                     item.put_some("message", message);
@@ -56,8 +64,29 @@ impl super::Decoder for ContinueReader {
     }
 }
 
+/// How many of the first messages a fork copied. A session states what its own requests came to, so the
+/// answers before those that make up the sum are copies. `None` where several answers report their usage
+/// and the session states no sum.
+fn copied(document: &Object, history: &[Value]) -> Option<usize> {
+    let input = |usage: &Value| {
+        let mut keys = ["prompt_tokens", "promptTokens"].into_iter();
+        keys.find_map(|key| usage.get(key)?.as_u64())
+    };
+    let of_item = |item: &Value| input(item.get("message")?.get("usage")?);
+    let stated = document.get("usage").and_then(input);
+    let Some(mut left) = stated else {
+        return (history.iter().filter_map(of_item).count() < 2).then_some(0);
+    };
+    let last_copy = history.iter().rposition(|item| {
+        let rest = left.checked_sub(of_item(item).unwrap_or_default());
+        left = rest.unwrap_or_default();
+        rest.is_none()
+    });
+    Some(last_copy.map_or(0, |last_copy| last_copy + 1))
+}
+
 /// A message, what its calls gave, and the summary of all up to it.
-fn item(message: Object, mut item: Object, line: u64, sink: &mut Sink) {
+fn item(message: Object, mut item: Object, is_copy: bool, line: u64, sink: &mut Sink) {
     if item.get("editorState") == message.get("content") {
         item.shift_remove("editorState");
     }
@@ -74,6 +103,8 @@ fn item(message: Object, mut item: Object, line: u64, sink: &mut Sink) {
     let summary = take::text(&mut item, "conversationSummary");
     let is_summary = summary.is_some() && summary.as_deref() == message.str_at("content");
     let mut draft = self::message(message, &mut item, line);
+    let copied = is_copy.then(CopyOf::default);
+    draft.add_answer(ModelAnswer { copied, ..ModelAnswer::default() });
     if is_summary {
         draft.facets.iter_mut().for_each(|facet| facet.facet_type = FacetType::SUMMARY);
         draft.compacted = Some(CompactionRecord::of("continue"));
@@ -183,7 +214,33 @@ fn result(state: Value) -> Result<Facet, Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::check;
+    use super::super::{Transcript, sample::check};
+
+    #[test]
+    fn answers_beyond_what_the_session_says_it_used_are_copies_of_a_fork() {
+        let read = |more: &str| {
+            let answer = |tokens: u64| {
+                format!(
+                    r#"{{"message":{{"role":"assistant","content":"Aye","usage":{{"prompt_tokens":{tokens},"completion_tokens":1}}}}}}"#
+                )
+            };
+            let history = [answer(50), answer(60), answer(70)].join(",");
+            let input = format!(r#"{{"sessionId":"s","history":[{history}]{more}}}"#);
+            let mut transcript = Transcript::new(input.as_bytes()).unwrap();
+            let answers = transcript.by_ref().map(|record| {
+                let imported = record.unwrap().frame.imported.unwrap();
+                imported.answer.unwrap().copied.is_some()
+            });
+            (answers.collect::<Vec<_>>(), transcript.report().noted)
+        };
+        let stated = |tokens: u64| read(&format!(r#","usage":{{"promptTokens":{tokens}}}"#));
+        assert_eq!(stated(180), (vec![false, false, false], 0));
+        assert_eq!(stated(130), (vec![true, false, false], 0));
+        // A title was asked for too.
+        assert_eq!(stated(75), (vec![true, true, false], 0));
+        assert_eq!(stated(0), (vec![true, true, true], 0));
+        assert_eq!(read(""), (vec![false, false, false], 1));
+    }
 
     #[test]
     fn results_stand_in_the_state_of_their_calls() {
