@@ -18,7 +18,7 @@ use super::{
 use crate::{
     id::FacetType,
     json::{Object, ObjectExt, Value},
-    veil::{CallOutcome, Facet, ModelAnswer, Source},
+    veil::{CallOutcome, CopyOf, Facet, ModelAnswer, Source},
 };
 
 /// Reads lines of `{type, time, …}`.
@@ -399,9 +399,15 @@ impl super::Decoder for KimiReader {
                 let kind = kind.to_owned();
                 self.take_back(&kind, record, line, sink);
             }
-            Some(kind) if kind == "metadata" || kind == "forked" || kind.contains('.') => {
-                sink.skip(kind);
+            // The records before it are copies.
+            Some("forked") => {
+                self.close(sink);
+                let mut draft = FrameDraft::record(Source::Environment, line);
+                draft.timestamp = time_of(&record);
+                draft.copied_before = Some(CopyOf::default());
+                sink.push(draft);
             }
+            Some(kind) if kind == "metadata" || kind.contains('.') => sink.skip(kind),
             Some(kind) => sink.unknown(line, format!("a record of type {kind:?}"), record.into()),
             None => sink.unknown(line, "a record without a type", record.into()),
         }

@@ -111,3 +111,19 @@ fn a_step_without_an_end_is_given_out_in_bounded_records_and_counted_once() {
     assert_eq!(sizes, [1_024, 1_024, 452]);
     assert_eq!(tally.messages, 1);
 }
+
+#[test]
+fn the_answers_before_a_fork_are_copies_and_so_are_those_that_failed() {
+    check(
+        r#"{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"s1"},"time":1}
+{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s1","finishReason":"error"},"time":2}
+{"type":"forked","agentId":"main","time":9}"#,
+        r#"
+        kimi
+        # 1
+        agent - 2 {"answer":{"stop":"error"}}
+        environment - 9 {"copiedBefore":{}}
+        messages 0, calls 0, results 0, sessions 1, unknown 0, skipped {"step.begin": 1, "step.end": 1}
+        "#,
+    );
+}
