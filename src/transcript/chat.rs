@@ -79,7 +79,9 @@ pub(super) fn system_prompt(system: Value, line: u64, sink: &mut Sink) {
 pub(super) fn message_or_unknown(value: Value, line: u64, sink: &mut Sink) {
     match value {
         Value::Object(object) if object.get("role").is_some_and(|role| role.as_str().is_some()) => {
-            sink.push(message(object, line));
+            let draft = message(object, line);
+            sdk_parts::count_unsent(&draft, sink);
+            sink.push(draft);
         }
         Value::Object(object) => sink.unknown(line, "a message without a role", object.into()),
         other => sink.unknown(line, format!("{} is no message", other.kind()), other),

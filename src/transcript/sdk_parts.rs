@@ -1,8 +1,11 @@
 //! Parts of messages as the AI SDK and goose write them.
 
 use super::{
-    chat, gemini_message,
+    chat,
+    draft::FrameDraft,
+    gemini_message,
     parts::{self, with_origin},
+    sink::Sink,
     take,
 };
 use crate::{
@@ -19,9 +22,16 @@ pub(super) fn part(mut block: Object, kind: &str, text_type: &FacetType) -> Resu
     match kind {
         "tool-call" => Ok(call(block)),
         "tool-result" => {
-            let output = block.shift_remove("output").or_else(|| block.shift_remove("result"));
             let stated = CallOutcome::of_error_mark(block.get("isError"));
-            Ok(result(block, output, stated))
+            if let Some(output) = block.shift_remove("output") {
+                return Ok(result(block, Some(output), stated, false));
+            }
+            // Version 4 has beside a result what a provider gets in its place.
+            if let Some(content) = take::list(&mut block, "experimental_content") {
+                return Ok(result(block, Some(content.into()), stated, false));
+            }
+            let output = block.shift_remove("result");
+            Ok(result(block, output, stated, true))
         }
         "toolRequest" | "frontendToolRequest" => goose_call(block),
         "toolResponse" => goose_result(block),
@@ -107,6 +117,16 @@ pub(super) fn unify(message: &mut Object) {
     message.put("parts", parts);
 }
 
+/// Counts what the AI SDK keeps beside what a model reads: metadata, sources, parts of a provider's own.
+pub(super) fn count_unsent(draft: &FrameDraft, sink: &mut Sink) {
+    const UNSENT: [&str; 4] = ["custom", "source", "source-document", "source-url"];
+    let kinds = draft.facets.iter().filter_map(parts::opaque_type);
+    kinds.filter(|kind| UNSENT.contains(kind)).for_each(|kind| sink.skip(kind));
+    if draft.payload.contains_key("metadata") {
+        sink.skip("metadata");
+    }
+}
+
 /// The calls of a message in version 4.
 const CALLS: &str = "toolInvocations";
 
@@ -172,7 +192,7 @@ fn ui_call(mut block: Object, facets: &mut Vec<Facet>) {
         ids.put_some(key, block.get(key).cloned());
     }
     facets.push(call(block));
-    facets.extend(output.map(|output| result(ids, Some(output), stated)));
+    facets.extend(output.map(|output| result(ids, Some(output), stated, true)));
 }
 
 fn call(mut block: Object) -> Facet {
@@ -183,21 +203,23 @@ fn call(mut block: Object) -> Facet {
     with_origin(call, block.into())
 }
 
-/// A result; `block` is what its part has besides the output.
-fn result(mut block: Object, output: Option<Value>, stated: CallOutcome) -> Facet {
+/// A result; `block` is what its part has besides the output. A `raw` output is as the tool gave it.
+fn result(mut block: Object, output: Option<Value>, stated: CallOutcome, raw: bool) -> Facet {
     let (id, name) = (take::text(&mut block, "toolCallId"), take::text(&mut block, "toolName"));
     block.shift_remove("type");
     let mut facet = parts::result(id.as_deref(), name.as_deref(), "", stated);
     let mut shown = output.unwrap_or_default();
+    let mut is_json = raw;
     // The SDK says what an output is; goose's is what a server of the Model Context Protocol gave.
     if let Value::Object(output) = &mut shown {
-        let kind = output.str_at("type").unwrap_or_default();
+        let kind = output.str_at("type").filter(|_| !raw).unwrap_or_default();
+        is_json |= matches!(kind, "json" | "error-json");
         let of_kind = kind.split_once("error-").map_or(kind, |_| "error");
         let stated = CallOutcome::of_status(Some(of_kind));
         let stated = stated.max(CallOutcome::of_error_mark(output.get("isError")));
         parts::complete_result(&mut facet, None, None, stated);
         let key = if output.contains_key("type") { "value" } else { "content" };
-        if let Some(inner) = output.shift_remove(key) {
+        if !raw && let Some(inner) = output.shift_remove(key) {
             let rest = std::mem::take(output);
             block.put_some("beside", (!rest.is_empty()).then_some(rest));
             shown = inner;
@@ -205,7 +227,7 @@ fn result(mut block: Object, output: Option<Value>, stated: CallOutcome) -> Face
     }
     match shown {
         Value::String(text) => facet.content = text,
-        Value::Array(list) => {
+        Value::Array(list) if !is_json => {
             block.put("form", "parts");
             let part = |part| chat::content_part(part, &FacetType::RESULT);
             facet.children = list.into_iter().map(part).collect();
@@ -245,7 +267,7 @@ fn goose_result(mut block: Object) -> Result<Facet, Object> {
     let stated = CallOutcome::of_status(outer.str_at("status"));
     let output = outer.shift_remove("value").or_else(|| outer.shift_remove("error"));
     block.put_unknown(&outer);
-    Ok(result(block, output, stated))
+    Ok(result(block, output, stated, false))
 }
 
 #[cfg(test)]
@@ -275,6 +297,50 @@ mod tests {
   result "{\"no\":1}" {"toolName":"f","toolCallId":"d","outcome":"failed"}"#,
         );
         assert_eq!(report.noted, 0);
+    }
+
+    #[test]
+    fn what_the_model_does_not_read_is_counted() {
+        let report = check(
+            "openai-chat",
+            r#"[{"id":"1","role":"user","metadata":{"by":"me"},"parts":[{"type":"text","text":"a"}]},
+                {"id":"2","role":"assistant","parts":[{"type":"source-url","url":"https://a.b"},{"type":"text","text":"b"}]},
+                {"role":"assistant","content":[{"type":"custom","kind":"k.compaction"}]}]"#,
+            r#"
+1/user*
+  event "a"
+1/agent*
+  opaque "[source-url, 41 bytes]"
+  speech "b"
+1/agent*
+  opaque "[custom, 39 bytes]""#,
+        );
+        let skipped: Vec<_> = report.skipped.keys().map(String::as_str).collect();
+        assert_eq!(skipped, ["custom", "metadata", "source-url"]);
+    }
+
+    #[test]
+    fn an_output_that_is_sent_as_json_is_its_whole_json() {
+        check(
+            "openai-chat",
+            r#"[{"role":"tool","content":[{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"type":"json","value":[{"type":"text","text":"T","by":"me"}]}},
+                  {"type":"tool-result","toolCallId":"b","toolName":"f","result":[{"type":"pier"}]},
+                  {"type":"tool-result","toolCallId":"c","toolName":"f","result":"short","experimental_content":[{"type":"text","text":"long"}]}]},
+                {"id":"2","role":"assistant","parts":[
+                  {"type":"tool-f","toolCallId":"d","state":"output-available","input":{},"output":{"type":"content","value":[{"type":"text","text":"T"}],"by":"me"}},
+                  {"type":"tool-f","toolCallId":"e","state":"output-available","input":{},"output":[{"type":"text","text":"T","by":"me"}]}]}]"#,
+            r#"
+1/environment*
+  result "[{\"type\":\"text\",\"text\":\"T\",\"by\":\"me\"}]" {"toolName":"f","toolCallId":"a"}
+  result "[{\"type\":\"pier\"}]" {"toolName":"f","toolCallId":"b"}
+  result "" {"toolName":"f","toolCallId":"c"}
+    result "long"
+1/agent*
+  action "" {"toolName":"f","toolCallId":"d","parameters":{}}
+  result "{\"type\":\"content\",\"value\":[{\"type\":\"text\",\"text\":\"T\"}],\"by\":\"me\"}" {"toolName":"f","toolCallId":"d","outcome":"done"}
+  action "" {"toolName":"f","toolCallId":"e","parameters":{}}
+  result "[{\"type\":\"text\",\"text\":\"T\",\"by\":\"me\"}]" {"toolName":"f","toolCallId":"e","outcome":"done"}"#,
+        );
     }
 
     #[test]
