@@ -32,7 +32,7 @@ struct Platform {
     variable: &'static str,
     example: &'static str,
 }
-const PLATFORMS: [Platform; 2] = [
+const PLATFORMS: [Platform; 3] = [
     Platform {
         switch: "CLAUDE_CODE_USE_BEDROCK",
         name: "Bedrock",
@@ -45,6 +45,12 @@ const PLATFORMS: [Platform; 2] = [
         name: "Vertex AI",
         variable: "ANTHROPIC_VERTEX_BASE_URL",
         example: "https://REGION-aiplatform.googleapis.com/v1",
+    },
+    Platform {
+        switch: "CLAUDE_CODE_USE_FOUNDRY",
+        name: "Microsoft Foundry",
+        variable: "ANTHROPIC_FOUNDRY_BASE_URL",
+        example: "https://RESOURCE.services.ai.azure.com/anthropic",
     },
 ];
 /// Where an organisation puts its settings.

@@ -28,7 +28,9 @@ pub(super) struct Provider {
     pub(super) name: String,
     vendors: Vec<String>,
     #[serde(default)]
-    variables: Vec<String>,
+    pub(super) variables: Vec<String>,
+    /// The variable of services besides this provider, which is not led elsewhere.
+    pub(super) shared: Option<String>,
     pub(super) own: Option<OwnBase>,
     /// The provider whose own variable is not set where this one is named.
     pub(super) instead_of: Option<String>,

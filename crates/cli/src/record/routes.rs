@@ -109,7 +109,32 @@ impl Routes {
                 self.push_variable(&variable, route, &url);
             }
         }
+        if scene.and_then(|scene| scene.client).is_none_or(|client| !client.takes_no_variable()) {
+            self.note_shared();
+        }
         self.lead_own_variables(scene)
+    }
+
+    /// Says of variables of several services that calls of a provider follow them, where nothing else
+    /// names its base URL.
+    fn note_shared(&self) {
+        for provider in &self.facts.providers {
+            let (Some(shared), Some(own)) = (&provider.shared, provider.variables.first()) else {
+                continue;
+            };
+            let is_set = std::env::var(shared).is_ok_and(|url| !url.trim().is_empty());
+            let is_of_it = |of: &Variable| {
+                self.facts.provider_of(&of.name).is_some_and(|of| of.name == provider.name)
+            };
+            let is_named = self.settled.contains(&provider.name);
+            if is_set && !is_named && !self.variables.iter().any(is_of_it) {
+                note(&format!(
+                    "{shared} is set: calls of {} go there, past the recorder. To record them, give \
+                     its URL as --env {own}=URL",
+                    provider.name
+                ));
+            }
+        }
     }
 
     /// Sets the variables of the providers that nothing names.

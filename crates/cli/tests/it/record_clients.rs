@@ -112,6 +112,13 @@ fn claude_code_at_bedrock_is_said_to_go_past_the_recorder_unless_it_is_led() {
         let (_, err) = printed(&user, &[], env, &["claude", "-p", "hi"]);
         assert_eq!(err.contains("Claude Code asks Vertex AI, past the recorder"), is_said, "{err}");
     }
+    let foundry = ("CLAUDE_CODE_USE_FOUNDRY", "1");
+    let led = ("ANTHROPIC_FOUNDRY_BASE_URL", "https://gw.example/anthropic");
+    for (env, is_said) in [(&[foundry][..], true), (&[foundry, led], false)] {
+        let (_, err) = printed(&user, &[], env, &["claude", "-p", "hi"]);
+        let said = "Claude Code asks Microsoft Foundry, past the recorder";
+        assert_eq!(err.contains(said), is_said, "{err}");
+    }
     // Its settings say so too, and outrank the environment.
     let settings = r#"{"env":{"CLAUDE_CODE_USE_VERTEX":"1","ANTHROPIC_VERTEX_BASE_URL":"x"}}"#;
     user.put("home/.claude/settings.json", settings);

@@ -170,6 +170,18 @@ fn variables_of_hosts_and_of_bedrock_lead_where_they_led() {
 }
 
 #[test]
+fn a_base_url_of_all_services_stays_and_is_said_to_lead_past_the_recorder() {
+    let user = User::new();
+    let shared = ("AWS_ENDPOINT_URL", "https://gw.example");
+    let said = "AWS_ENDPOINT_URL is set: calls of bedrock go there, past the recorder";
+    let run = user.record(&[], &[shared], &["agent"]);
+    assert!(run.err.contains(said), "{}", run.err);
+    assert!(run.out.contains("AWS_ENDPOINT_URL=https://gw.example\n"), "{}", run.out);
+    let own = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "https://gw.example");
+    assert!(!user.record(&[], &[shared, own], &["agent"]).err.contains(said));
+}
+
+#[test]
 fn what_the_command_line_names_suppresses_the_defaults_of_that_provider() {
     let user = User::new();
     let env = |text| user.variables(&["--env", text], &[], &["agent"]);
