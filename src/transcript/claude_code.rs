@@ -77,6 +77,9 @@ pub(super) struct ClaudeCodeReader {
     costs: ClaudeCosts,
 }
 
+/// The id of a call, and what is read in the place of its result; nothing where it is cleared.
+type EditedResult = (String, Option<String>);
+
 impl ClaudeCodeReader {
     /// A record that only Claude Code writes.
     pub(super) fn is_line(value: &Value) -> bool {
@@ -298,7 +301,7 @@ impl ClaudeCodeReader {
     /// are not read any more.
     fn edit(
         &mut self,
-        (verb, results, attachments): (&str, Vec<(String, Option<String>)>, Vec<String>),
+        (verb, results, attachments): (&str, Vec<EditedResult>, Vec<String>),
         record: Object,
         session: String,
         line: u64,

@@ -134,16 +134,13 @@ impl CodexReader {
                 }
             };
             let facets = draft.facets.clone();
-            let frame = match before.next() {
-                Some((frame, known)) => {
-                    edits.extend((known != facets).then(|| (frame, facets.clone())));
-                    frame
-                }
-                None => {
-                    let frame = sink.next_frame();
-                    sink.push(draft);
-                    frame
-                }
+            let frame = if let Some((frame, known)) = before.next() {
+                edits.extend((known != facets).then(|| (frame, facets.clone())));
+                frame
+            } else {
+                let frame = sink.next_frame();
+                sink.push(draft);
+                frame
             };
             self.operator.push((frame, facets));
         }

@@ -185,7 +185,7 @@ impl Interaction {
             (_, response) => response,
         };
         let Self { status, failure, cut, .. } = fetched;
-        Self { response, status, failure, cut, duration_ms, ..self }
+        Self { response, status, duration_ms, failure, cut, ..self }
     }
 
     /// The host that the request was sent to, where an address is known.

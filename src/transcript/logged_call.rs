@@ -62,26 +62,7 @@ impl Interaction {
         let (start, end) = (seconds("startTime"), seconds("endTime"));
         let failed = text("status") == Some("failure");
         let failure = failed.then(|| text("error_str").unwrap_or("a failure").to_owned());
-        let mut usage = match response.get("usage").or_else(|| call.get("usage")) {
-            Some(Value::Object(usage)) => usage.clone(),
-            _ => call.iter().filter(|(key, _)| key.ends_with("_tokens")).fold(
-                Object::new(),
-                |mut usage, (key, count)| {
-                    usage.put(key, count.clone());
-                    usage
-                },
-            ),
-        };
-        if !usage.contains_key("cost") {
-            usage.put_some(
-                "cost",
-                call.get("response_cost").filter(|cost| !cost.is_null()).cloned(),
-            );
-        }
-        // What the gateway's cache answered was asked of no provider, and the answer reports it again.
-        if call.get("cache_hit") == Some(&Value::Bool(true)) {
-            usage = object! { "prompt_tokens": 0_u64, "completion_tokens": 0_u64 };
-        }
+        let usage = usage_of(&call, &response);
         let started = text("startTime").map(str::to_owned);
         let started = started.or_else(|| Some(rfc3339(start?.saturating_mul(1_000_000))));
         let mut request = Object::new();
@@ -106,7 +87,7 @@ impl Interaction {
             }
             messages => messages,
         };
-        let key = if other.is_some() { "input" } else { api.conversation_key() };
+        let key = other.as_ref().map_or(api.conversation_key(), |_| "input");
         request.put_some(key, left_out.is_none().then_some(messages));
         let path = match api {
             Api::Chat => "/chat/completions",
@@ -140,6 +121,28 @@ impl Interaction {
             ..Self::default()
         })
     }
+}
+
+/// The usage of a call, in the response or beside it, with its price.
+fn usage_of(call: &Object, response: &Value) -> Object {
+    let mut usage = match response.get("usage").or_else(|| call.get("usage")) {
+        Some(Value::Object(usage)) => usage.clone(),
+        _ => call.iter().filter(|(key, _)| key.ends_with("_tokens")).fold(
+            Object::new(),
+            |mut usage, (key, count)| {
+                usage.put(key, count.clone());
+                usage
+            },
+        ),
+    };
+    if !usage.contains_key("cost") {
+        usage.put_some("cost", call.get("response_cost").filter(|cost| !cost.is_null()).cloned());
+    }
+    // What the gateway's cache answered was asked of no provider, and the answer reports it again.
+    if call.get("cache_hit") == Some(&Value::Bool(true)) {
+        usage = object! { "prompt_tokens": 0_u64, "completion_tokens": 0_u64 };
+    }
+    usage
 }
 
 /// Why the messages of a call are not known.

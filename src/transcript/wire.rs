@@ -170,8 +170,9 @@ impl WireReader {
 
     /// Adds an exchange to its conversation.
     fn add(&mut self, interaction: &Interaction, read: ReadExchange, sink: &mut Sink) {
-        let ReadExchange { mut exchange, system, messages, reply, reply_id, kept_in, cleared, .. } =
-            read;
+        let ReadExchange {
+            mut exchange, system, messages, reply, reply_id, kept_in, cleared, ..
+        } = read;
         let is_recorded = interaction.is_recorded;
         let (api, line) = (exchange.api, interaction.line);
         let has_system = system.is_some();
@@ -302,12 +303,7 @@ impl WireReader {
 
     /// Remembers what was said up to the end of an answer, by its id and by the conversation that its
     /// provider keeps it in.
-    fn remember_answer(
-        &mut self,
-        thread: ThreadId,
-        id: Option<String>,
-        kept_in: Option<Arc<str>>,
-    ) {
+    fn remember_answer(&mut self, thread: ThreadId, id: Option<String>, kept_in: Option<Arc<str>>) {
         if let Some(conversation) = kept_in {
             self.stored.forget(&conversation);
             self.kept.insert(conversation, (thread, id.as_deref().map(Arc::from)));
