@@ -122,9 +122,6 @@ impl Launch {
         let failed = |error: std::io::Error| cannot_run(&self.program, &error.to_string());
         let mut child = command.spawn().map_err(failed)?;
         open_files::raise();
-        if let Some(over) = &over {
-            over.note_user(child.id());
-        }
         let has_ended = Arc::new(AtomicBool::new(false));
         let passed = pass_signals(wire, &child, &has_ended);
         let status = child.wait();

@@ -82,8 +82,9 @@ impl Overlay {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let over = builder.tempdir().map_err(failed)?;
-        let over = OverlayFolder { client, over, folder: folder.clone() };
-        over.note_user(std::process::id());
+        // Without a note the folder stays where it is, if this process is killed.
+        let note = stale::note(over.path(), &folder).ok();
+        let over = OverlayFolder { client, over, folder: folder.clone(), _note: note };
         let path = over.over.path();
         for made in client.made {
             fs::create_dir_all(folder.join(made)).map_err(failed)?;
@@ -105,19 +106,14 @@ pub(super) struct OverlayFolder {
     client: &'static Client,
     over: tempfile::TempDir,
     folder: PathBuf,
+    /// Open as long as the folder is used.
+    _note: Option<fs::File>,
 }
 
 impl OverlayFolder {
     /// The variable that names it, and its path.
     pub(super) fn variable(&self) -> (&'static str, &Path) {
         (self.client.variable, self.over.path())
-    }
-
-    /// Writes down that this process uses the folder, so that a later run can tell whether it is left
-    /// behind.
-    pub(super) fn note_user(&self, process: u32) {
-        // Without it the folder stays where it is.
-        let _ = stale::note(self.over.path(), &self.folder, process);
     }
 
     /// Moves what the client has written into its own folder, and removes this one. What cannot be

@@ -449,16 +449,14 @@ fn what_a_client_changed_is_there_after_a_recorder_that_was_killed() {
     fs::create_dir(user.path("tmp")).unwrap();
     let (temporary, log) = (user.path("tmp"), user.path("log"));
     let env = [("TMPDIR", temporary.to_str().unwrap()), ("LOG", log.to_str().unwrap())];
-    kimi(&user, &before, "echo 'x = 1' >> config.toml; echo >> \"$LOG\"; exec sleep 600");
+    kimi(&user, &before, "echo 'x = 1' >> config.toml; echo $$ >> \"$LOG\"; exec sleep 600");
     let mut killed = user.recorder(&[], &env, &["kimi"]);
     let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for("the client to write", || log.exists());
-    let over = fs::read_dir(&temporary).unwrap().next().unwrap().unwrap().path();
-    let processes = || fs::read_to_string(over.join(".afterimage-overlay")).unwrap();
-    wait_for("the client to be noted", || processes().lines().count() > 2);
+    let client = || fs::read_to_string(&log).unwrap_or_default();
+    wait_for("the client to write", || client().ends_with('\n'));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let client = processes().lines().last().unwrap().to_owned();
+    let client = client().trim().to_owned();
     assert!(Command::new("kill").args(["-KILL", &client]).status().unwrap().success());
     let asked = || Command::new("kill").args(["-0", &client]).stderr(Stdio::null()).status();
     wait_for("the client to end", || !asked().unwrap().success());
@@ -485,6 +483,11 @@ fn no_moment_to_be_killed_loses_or_leads_away_settings() {
         let mut recorder = user.recorder(&[], &env, &["kimi"]);
         let mut killed = recorder.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::sleep(Duration::from_millis(5 * round));
+        if round == 15 {
+            wait_for("a client to write", || {
+                fs::read_to_string(&log).unwrap_or_default().contains(&format!("{of_round}.\n"))
+            });
+        }
         killed.kill().unwrap();
         killed.wait().unwrap();
     }
@@ -500,7 +503,7 @@ fn no_moment_to_be_killed_loses_or_leads_away_settings() {
         assert!(text.starts_with(&before) && !text.contains("127.0.0.1"), "{text}");
     }
     let all = all.concat();
-    for line in fs::read_to_string(&log).unwrap_or_default().lines() {
+    for line in fs::read_to_string(&log).unwrap().lines() {
         assert!(all.contains(line), "{line} is lost: {all}");
     }
 }
