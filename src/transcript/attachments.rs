@@ -63,7 +63,7 @@ const TEXTS: [(&str, &[&str]); 28] = [
 ];
 
 /// The members within an object that hold its text, the first that has one.
-const INNER: [&str; 10] = [
+const INNER: [&str; 11] = [
     "content",
     "text",
     "file",
@@ -72,6 +72,7 @@ const INNER: [&str; 10] = [
     "blockingError",
     "hookSpecificOutput",
     "additionalContext",
+    "systemMessage",
     "diagnostics",
     "cells",
 ];

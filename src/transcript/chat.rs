@@ -79,6 +79,7 @@ pub(super) fn system_prompt(system: Value, line: u64, sink: &mut Sink) {
 pub(super) fn message_or_unknown(value: Value, line: u64, sink: &mut Sink) {
     match value {
         Value::Object(object) if object.get("role").is_some_and(|role| role.as_str().is_some()) => {
+            sdk_parts::note_steps(&object, line, sink);
             let draft = message(object, line);
             sdk_parts::count_unsent(&draft, sink);
             sink.push(draft);

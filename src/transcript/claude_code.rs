@@ -25,6 +25,9 @@ use crate::{
 /// How many records with results are remembered.
 const RECORDS: usize = 1 << 16;
 
+/// Marks what the client says in the place of an answer, where the request failed.
+const API_ERROR: &str = "isApiErrorMessage";
+
 /// Records that are known and that no frame holds.
 const METADATA: [&str; 20] = [
     "summary",
@@ -73,6 +76,9 @@ pub(super) struct ClaudeCodeReader {
     /// the line of each result, by session and id of the call.
     results: BTreeMap<u64, Vec<Facet>>,
     answered: Recent<u64>,
+    /// Sessions, and lines in them, where the client says that a request failed: words that it shows
+    /// alone.
+    failed: Vec<(String, u64)>,
     requests: LoggedRequests,
     costs: ClaudeCosts,
 }
@@ -163,6 +169,11 @@ impl ClaudeCodeReader {
         let part = if is_led { Part::Led } else { role.part() };
         draft.outside = self.place(&record, role, &session, line, sink);
         let is_copy = kind == "assistant" && self.requests.is_copy(&record, line);
+        if is_marked(&record, API_ERROR) {
+            self.failed.push((session.clone(), line));
+        } else {
+            self.leave_failed(&mut draft, &session, sink);
+        }
         describe(&mut draft, record);
         if is_copy {
             draft.add_answer(ModelAnswer { copied: Some(CopyOf::default()), ..Default::default() });
@@ -171,6 +182,15 @@ impl ClaudeCodeReader {
             self.costs.answer(&draft, &session);
         }
         self.joining.take(session, draft, part, sink);
+    }
+
+    /// What the client said of failed requests is in no context from here on.
+    fn leave_failed(&mut self, draft: &mut FrameDraft, session: &str, sink: &mut Sink) {
+        for (_, at) in self.failed.extract_if(.., |(of, _)| of == session) {
+            // All that came before has its frame then.
+            self.joining.end(session, sink);
+            draft.edits.extend(sink.frame_at(session, at).map(|frame| (frame, Vec::new())));
+        }
     }
 
     /// Makes a message the summary of a compaction: of what the boundary before it did not keep.
@@ -414,6 +434,9 @@ fn stand_in_for_ids(draft: &mut FrameDraft, record: &Object) {
 fn describe(draft: &mut FrameDraft, mut record: Object) {
     draft.timestamp = take::text(&mut record, "timestamp");
     draft.uuid = take::text(&mut record, "uuid");
+    if let (Some(answer), true) = (&mut draft.answer, is_marked(&record, API_ERROR)) {
+        answer.stop = Some("error".into());
+    }
     draft.add_answer(ModelAnswer {
         request: record.str_at("requestId").map(Box::from),
         copied: answer::copied(&record),
@@ -507,6 +530,17 @@ impl super::Decoder for ClaudeCodeReader {
             }
             "system" => match record.str_at("subtype") {
                 Some("microcompact_boundary") => self.clear(record, session, line, sink),
+                // What a command of the client printed is sent with the next prompt.
+                Some("local_command") if record.str_at("content").is_some() => {
+                    let text = take::text(&mut record, "content").unwrap_or_default();
+                    let mut draft = FrameDraft::record(Source::Environment, line);
+                    draft.facets.push(parts::text(FacetType::EVENT, text));
+                    if sink.keeps_exchanges() {
+                        self.note(&draft, &session, line);
+                    }
+                    describe(&mut draft, record);
+                    self.joining.take(session, draft, Part::Between, sink);
+                }
                 Some(subtype) => {
                     match subtype {
                         "compact_boundary" => {

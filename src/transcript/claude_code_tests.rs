@@ -354,3 +354,41 @@ fn a_text_that_is_sent_in_the_place_of_a_large_result_is_read_from_there_on() {
     assert_eq!(report.unknown_records, 0);
     assert_eq!(report.notes[0].text, "replaces 1 of the results that the file does not hold");
 }
+
+#[test]
+fn what_a_local_command_printed_is_read_before_the_next_prompt() {
+    let report = check(
+        "claude-code",
+        r#"
+{"type":"assistant","sessionId":"s","message":{"id":"m","content":"Aye"}}
+{"type":"system","subtype":"local_command","sessionId":"s","content":"<local-command-stdout>9 tokens</local-command-stdout>"}
+{"type":"user","sessionId":"s","message":{"content":"So few?"}}"#,
+        r#"
+s/agent*
+  speech "Aye"
+s/environment
+  event "<local-command-stdout>9 tokens</local-command-stdout>"
+s/user*
+  event "So few?""#,
+    );
+    assert!(report.skipped.is_empty(), "{report:?}");
+}
+
+#[test]
+fn what_the_client_says_of_a_failed_request_leaves_the_context_with_the_next_prompt() {
+    let lines = r#"
+{"type":"user","sessionId":"s","message":{"content":"Moor it."}}
+{"type":"assistant","sessionId":"s","isApiErrorMessage":true,"message":{"id":"e","model":"<synthetic>","stop_reason":"stop_sequence","usage":{"input_tokens":0,"output_tokens":0},"content":[{"type":"text","text":"API Error: 529"}]}}
+{"type":"user","sessionId":"s","message":{"content":"Again."}}
+{"type":"assistant","sessionId":"s","message":{"id":"m","model":"m","content":"Moored."}}
+{"type":"user","sessionId":"s","message":{"content":"Thanks."}}"#;
+    let frames: Vec<_> = { Transcript::new(lines.as_bytes()).unwrap() }
+        .map(|record| record.unwrap().frame)
+        .collect();
+    let stop = |at: usize| frames[at].imported.as_ref()?.answer.as_ref()?.stop.as_deref();
+    assert_eq!((stop(1), stop(3)), (Some("error"), None));
+    let edits = frames.iter().map(|frame| ContextEdit::of(frame).unwrap());
+    let edits: Vec<_> = edits.map(|edit| edit.map(|edit| edit.frames)).collect();
+    let left = Some(vec![(1.into(), Vec::new())]);
+    assert_eq!(edits, [None, None, left, None, None]);
+}

@@ -400,7 +400,7 @@ impl LoggedRequests {
             sink.note(self.last_partial, &format!("requests lack parameters: {names}"));
         }
         let unnamed = std::mem::take(&mut self.unnamed);
-        if let Some((_, line)) = unnamed.last() {
+        if let Some(line) = unnamed.values().max() {
             let count = unnamed.len();
             sink.note(*line, &format!("no request has {count} of the messages that were logged"));
         }
@@ -414,10 +414,8 @@ impl LoggedRequests {
         let system_frame = frame(system.map(|(_, line)| *line));
         let answer = frame(waiting.answer);
         // What failed stands behind all that came before it.
-        let last_frame = match waiting.answer {
-            None => sink.frame_before(&waiting.session, waiting.line).map(FrameSeq::new),
-            Some(_) => None,
-        };
+        let before = || sink.frame_before(&waiting.session, waiting.line).map(FrameSeq::new);
+        let last_frame = if answer.is_none() { before() } else { None };
         let (body, frames, unread) = match self.body(&waiting, sink) {
             Ok((body, frames)) => (body, frames, None),
             Err(lacks) => {

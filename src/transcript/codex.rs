@@ -1,5 +1,7 @@
 //! Codex rollouts: items of the Responses API by line, among what the program notes for itself.
 
+use std::sync::Arc;
+
 use super::{
     branches::Branches,
     chat,
@@ -36,6 +38,8 @@ const TURN_ENDED: &str = "event_msg/turn.completed";
 /// By which the user took turns back.
 const ROLLED_BACK: &str = "event_msg/thread_rolled_back";
 
+type Operator = Vec<(u64, Arc<[Facet]>)>;
+
 /// Reads rollouts, and the older files whose items stand on the lines themselves.
 #[derive(Default)]
 pub(super) struct CodexReader {
@@ -44,8 +48,10 @@ pub(super) struct CodexReader {
     turns: CodexTurns,
     branches: Branches,
     fork: CodexFork,
-    /// The operator's messages in the context, by their frames.
-    operator: Vec<(u64, Vec<Facet>)>,
+    /// The operator's messages in the context, by their frames; and those before each compaction, by the
+    /// first frame that it told.
+    operator: Operator,
+    compacted: Vec<(u64, Operator)>,
     /// What the program noted of how calls ended, by their ids.
     ended: Recent<CallOutcome>,
 }
@@ -77,7 +83,7 @@ impl CodexReader {
                     let frame = sink.next_frame();
                     self.turns.push(&mut draft, frame);
                     if draft.source == Source::System {
-                        self.operator.push((frame, draft.facets.clone()));
+                        self.operator.push((frame, draft.facets.as_slice().into()));
                     }
                 } else {
                     self.turns.go_on();
@@ -108,21 +114,26 @@ impl CodexReader {
         let draft = FrameDraft::of_record(line, timestamp, payload);
         if sink.take_back(&mut self.branches, (cut, &[]), ROLLED_BACK, draft) {
             self.turns.leave(at);
+            while let Some((_, before)) = self.compacted.pop_if(|(told, _)| *told >= cut) {
+                self.operator = before;
+            }
             self.operator.retain(|(frame, _)| *frame < cut);
         }
     }
 
-    /// The operator's messages that stand in place of those before: the edits that this is, as far as
-    /// there were so many. The others become frames.
+    /// Has the operator's messages read as these from here on, in order: the edits of those before.
+    /// Items beyond them become frames. Without any, those before stay: older versions write none.
     fn replace_operator(
         &mut self,
         items: Vec<Value>,
         line: u64,
+        timestamp: Option<&String>,
         sink: &mut Sink,
     ) -> Vec<(u64, Vec<Facet>)> {
         if items.is_empty() {
             return Vec::new();
         }
+        self.compacted.push((sink.next_frame(), self.operator.clone()));
         let mut before = std::mem::take(&mut self.operator).into_iter();
         let mut edits = Vec::new();
         for item in items {
@@ -133,13 +144,13 @@ impl CodexReader {
                     continue;
                 }
             };
-            let facets = draft.facets.clone();
+            let facets: Arc<[Facet]> = draft.facets.as_slice().into();
             let frame = if let Some((frame, known)) = before.next() {
-                edits.extend((known != facets).then(|| (frame, facets.clone())));
+                edits.extend((known != facets).then_some((frame, draft.facets)));
                 frame
             } else {
                 let frame = sink.next_frame();
-                sink.push(draft);
+                sink.push(FrameDraft { timestamp: timestamp.cloned(), ..draft });
                 frame
             };
             self.operator.push((frame, facets));
@@ -162,7 +173,7 @@ impl CodexReader {
         match payload.shift_remove("replacement_history") {
             Some(Value::Array(items)) if !items.is_empty() => {
                 let (own, items): (Vec<_>, Vec<_>) = items.into_iter().partition(is_operators);
-                edits = self.replace_operator(own, line, sink);
+                edits = self.replace_operator(own, line, timestamp.as_ref(), sink);
                 summary.children =
                     items.into_iter().flat_map(|item| replacement(item, line)).collect();
             }
@@ -444,6 +455,38 @@ s/user*
         let [edit] = &edits[..] else { panic!("{edits:?}") };
         let [(frame, facets)] = &edit.frames[..] else { panic!("{edit:?}") };
         assert_eq!((frame.get(), &*facets[0].content), (1, "Be kind."));
+    }
+
+    #[test]
+    fn with_turns_that_are_taken_back_the_operators_words_of_their_compaction_go_too() {
+        let said = |role: &str, text: &str| {
+            format!(
+                r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}"#
+            )
+        };
+        let item = |of: String| format!(r#"{{"type":"response_item","payload":{of}}}"#);
+        let compacted = |items: &[String]| {
+            let items = items.join(",");
+            format!(
+                r#"{{"type":"compacted","payload":{{"message":"","replacement_history":[{items}]}}}}"#
+            )
+        };
+        let [brief, kind] = ["Be brief.", "Be kind."].map(|text| said("developer", text));
+        let lines = [
+            r#"{"type":"session_meta","payload":{"id":"s"}}"#.to_owned(),
+            item(brief),
+            item(said("user", "berth 7?")),
+            item(said("user", "berth 8?")),
+            compacted(&[kind.clone(), said("user", "We moored.")]),
+            r#"{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}"#
+                .to_owned(),
+            compacted(&[kind]),
+        ];
+        let lines = lines.join("\n");
+        let frames = Transcript::new(lines.as_bytes()).unwrap().map(|of| of.unwrap().frame);
+        let edits = frames.filter_map(|frame| ContextEdit::of(&frame).unwrap());
+        let texts: Vec<_> = edits.map(|edit| edit.frames[0].1[0].content.clone()).collect();
+        assert_eq!(texts, ["Be kind."; 2]);
     }
 
     #[test]

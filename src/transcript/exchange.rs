@@ -63,7 +63,8 @@ pub struct Exchange {
     pub is_retry: bool,
     /// What the provider took out of the request before the model read it.
     pub edits: Vec<AppliedEdit>,
-    /// The last frame that the request holds.
+    /// The last frame that the request holds; of one that failed and is known by its log alone, the last
+    /// before it.
     pub last_frame: Option<FrameSeq>,
     /// The frame of the system prompt that stands apart.
     pub system_frame: Option<FrameSeq>,

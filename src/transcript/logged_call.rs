@@ -139,7 +139,9 @@ fn usage_of(call: &Object, response: &Value) -> Object {
         usage.put_some("cost", call.get("response_cost").filter(|cost| !cost.is_null()).cloned());
     }
     // What the gateway's cache answered was asked of no provider, and the answer reports it again.
-    if call.get("cache_hit") == Some(&Value::Bool(true)) {
+    let hit = call.get("cache_hit");
+    let is_said = hit.and_then(Value::as_str).is_some_and(|hit| hit.eq_ignore_ascii_case("true"));
+    if is_said || hit == Some(&Value::Bool(true)) {
         usage = object! { "prompt_tokens": 0_u64, "completion_tokens": 0_u64 };
     }
     usage
@@ -275,11 +277,14 @@ mod tests {
     fn what_a_cache_of_the_gateway_answered_used_nothing() {
         let answer = r#"{"choices":[{"message":{"role":"assistant","content":"A"}}],"usage":{"prompt_tokens":100,"completion_tokens":10}}"#;
         let asked = call("acompletion", r#""a""#, answer);
-        let hit = asked.replacen('{', r#"{"cache_hit":true,"#, 1);
-        let (exchanges, _) = read(&[asked.as_str(), &hit].join("\n"));
-        let [asked, hit] = &exchanges[..] else { panic!() };
-        assert_eq!(asked.usage.as_ref().and_then(|usage| usage.input), Some(100));
-        assert_eq!((&hit.usage, hit.failure.as_deref()), (&None, None));
+        let hit = |said: &str| asked.replacen('{', &format!(r#"{{"cache_hit":{said},"#), 1);
+        let (exchanges, _) =
+            read(&[&*asked, &hit("true"), &hit(r#""True""#), &hit(r#""False""#)].join("\n"));
+        let inputs: Vec<_> = { exchanges.iter() }
+            .map(|of| of.usage.as_ref().and_then(|usage| usage.input))
+            .collect();
+        assert_eq!(inputs, [Some(100), None, None, Some(100)]);
+        assert!(exchanges.iter().all(|of| of.failure.is_none()));
     }
 
     #[test]

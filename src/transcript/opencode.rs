@@ -181,12 +181,15 @@ impl Session {
         sink: &mut Sink,
     ) {
         let is_answer = info.str_at("role") == Some("assistant");
-        let is_failed = is_answer && is_left_out(&info, &parts);
         let created = info.get("time").and_then(|time| time.get("created")?.as_u64());
         let is_copy = created.zip(self.began).is_some_and(|(created, began)| created < began);
         let source = if is_answer { Source::Agent } else { Source::User };
         // The answer that holds a summary takes the place of all before it.
-        let is_summary = is_answer && is_true(info.get("summary")) && !info.contains_key("error");
+        let error = info.get("error").filter(|error| !error.is_null());
+        let is_summary = is_answer && is_true(info.get("summary")) && error.is_none();
+        let is_failed = is_answer && is_left_out(error, &parts);
+        let stop =
+            error.map(|error| if is_abort(error) { "aborted".into() } else { "error".into() });
         let text_type = match (is_summary, is_answer) {
             (true, _) => FacetType::SUMMARY,
             (_, true) => FacetType::SPEECH,
@@ -197,10 +200,6 @@ impl Session {
         draft.timestamp =
             info.get("time").and_then(|time| time.get("created")).map(Value::to_string);
         draft.compacted = is_summary.then(|| self.compaction());
-        let stop = info.get("error").map(|error| match error.str_at("name") {
-            Some("MessageAbortedError") => "aborted".into(),
-            _ => "error".into(),
-        });
         let answer = answer::of(info.get("modelID"), usage(&info).as_ref());
         let copied = is_copy.then(CopyOf::default);
         draft.add_answer(ModelAnswer { stop, copied, ..answer });
@@ -276,11 +275,13 @@ fn is_true(value: Option<&Value>) -> bool {
 
 /// Whether the client leaves an answer out of what it sends from then on: it failed, or was stopped
 /// while the model only thought.
-fn is_left_out(info: &Object, parts: &[Value]) -> bool {
-    let error = info.get("error").filter(|error| !error.is_null());
-    let is_abort = |error: &Value| error.str_at("name") == Some("MessageAbortedError");
+fn is_left_out(error: Option<&Value>, parts: &[Value]) -> bool {
     let says = |part: &Value| !matches!(part.str_at("type"), Some("step-start" | "reasoning"));
     error.is_some_and(|error| !is_abort(error) || !parts.iter().any(says))
+}
+
+fn is_abort(error: &Value) -> bool {
+    error.str_at("name") == Some("MessageAbortedError")
 }
 
 /// The usage in the names of those whose input leaves out what the cache served; the output leaves out
@@ -319,6 +320,7 @@ fn tool(mut part: Object) -> (Facet, Option<Facet>) {
         }
         _ => None,
     };
+    let stated = if partial.is_some() { stated.max(CallOutcome::Cancelled) } else { stated };
     let said = partial.or_else(|| take::text(&mut state, key));
     let files = take::list(&mut state, "attachments").unwrap_or_default();
     let result = said.map(|text| {
@@ -344,7 +346,10 @@ mod tests {
     use std::fmt::Write;
 
     use super::super::{Transcript, sample::check};
-    use crate::veil::{Branch, Compaction, ContextEdit};
+    use crate::{
+        json::{self, Value},
+        veil::{Branch, CallOutcome, Compaction, ContextEdit},
+    };
 
     #[test]
     fn exports_that_stand_one_a_line_are_sessions_of_one_file() {
@@ -482,6 +487,14 @@ mod tests {
 8 environment [], 7 reads []
 "#
         );
+    }
+
+    #[test]
+    fn a_call_that_was_stopped_was_cancelled_whatever_it_gave_until_then() {
+        let part = r#"{"callID": "c", "tool": "ls", "state": {"status": "error", "error": "Tool execution aborted", "metadata": {"interrupted": true, "output": "a.t"}}}"#;
+        let Ok(Value::Object(part)) = json::read(part.as_bytes()) else { panic!() };
+        let result = super::tool(part).1.unwrap();
+        assert_eq!((&*result.content, result.outcome()), ("a.t", CallOutcome::Cancelled));
     }
 
     #[test]

@@ -216,6 +216,10 @@ impl super::Decoder for PiReader {
                     };
                     draft
                 }
+                // The model is told nothing of it: the user typed `!!` before the command.
+                Some(inner) if inner.get("excludeFromContext") == Some(&Value::Bool(true)) => {
+                    return sink.skip("bashExecution that is kept from the model");
+                }
                 Some(Value::Object(inner))
                     if inner.get("role").is_some_and(|role| role.as_str().is_some()) =>
                 {
@@ -467,6 +471,7 @@ mod tests {
 {"type":"message","timestamp":"t","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"no"}}
 {"type":"model_change","timestamp":"t","provider":"a","modelId":"b"}
 {"type":"message","timestamp":"t","message":{"role":"bashExecution","command":"ls","output":"a\n","exitCode":2,"cancelled":false,"truncated":false}}
+{"type":"message","timestamp":"t","message":{"role":"bashExecution","command":"cat key","output":"s3cret","exitCode":0,"excludeFromContext":true}}
 {"type":"compaction","timestamp":"t","summary":"so far","firstKeptEntryIndex":3,"tokensBefore":9}
 {"type":"custom_message","timestamp":"t","content":"from a hook","display":true}
 {"type":"message","timestamp":"t","message":{"role":"hookMessage","content":"told"}}
@@ -496,7 +501,10 @@ p/environment
 p/environment
   unknown "" {"type":"novel"}"#,
         );
-        assert_eq!(format!("{:?}", report.skipped), r#"{"model_change": 1, "session": 1}"#);
+        assert_eq!(
+            format!("{:?}", report.skipped),
+            r#"{"bashExecution that is kept from the model": 1, "model_change": 1, "session": 1}"#
+        );
         assert_eq!((report.sessions, report.unknown_records), (1, 2));
     }
 

@@ -117,6 +117,15 @@ pub(super) fn unify(message: &mut Object) {
     message.put("parts", parts);
 }
 
+/// Says of a message of a user interface that it holds several answers of the model, read as one.
+pub(super) fn note_steps(message: &Object, line: u64, sink: &mut Sink) {
+    let parts = message.get("parts").and_then(Value::as_array).unwrap_or_default();
+    let steps = parts.iter().filter(|part| part.str_at("type") == Some("step-start")).count();
+    if steps > 1 {
+        sink.note(line, &format!("holds {steps} answers of the model, and counts as one"));
+    }
+}
+
 /// Counts what the AI SDK keeps beside what a model reads: metadata, sources, parts of a provider's own.
 pub(super) fn count_unsent(draft: &FrameDraft, sink: &mut Sink) {
     const UNSENT: [&str; 4] = ["custom", "source", "source-document", "source-url"];
@@ -203,23 +212,23 @@ fn call(mut block: Object) -> Facet {
     with_origin(call, block.into())
 }
 
-/// A result; `block` is what its part has besides the output. A `raw` output is as the tool gave it.
-fn result(mut block: Object, output: Option<Value>, stated: CallOutcome, raw: bool) -> Facet {
+/// A result; `block` is what its part has besides the output. A raw output is as the tool gave it.
+fn result(mut block: Object, output: Option<Value>, stated: CallOutcome, is_raw: bool) -> Facet {
     let (id, name) = (take::text(&mut block, "toolCallId"), take::text(&mut block, "toolName"));
     block.shift_remove("type");
     let mut facet = parts::result(id.as_deref(), name.as_deref(), "", stated);
     let mut shown = output.unwrap_or_default();
-    let mut is_json = raw;
+    let mut is_json = is_raw;
     // The SDK says what an output is; goose's is what a server of the Model Context Protocol gave.
     if let Value::Object(output) = &mut shown {
-        let kind = output.str_at("type").filter(|_| !raw).unwrap_or_default();
+        let kind = output.str_at("type").filter(|_| !is_raw).unwrap_or_default();
         is_json |= matches!(kind, "json" | "error-json");
         let of_kind = kind.split_once("error-").map_or(kind, |_| "error");
         let stated = CallOutcome::of_status(Some(of_kind));
         let stated = stated.max(CallOutcome::of_error_mark(output.get("isError")));
         parts::complete_result(&mut facet, None, None, stated);
         let key = if output.contains_key("type") { "value" } else { "content" };
-        if !raw && let Some(inner) = output.shift_remove(key) {
+        if !is_raw && let Some(inner) = output.shift_remove(key) {
             let rest = std::mem::take(output);
             block.put_some("beside", (!rest.is_empty()).then_some(rest));
             shown = inner;
@@ -272,7 +281,7 @@ fn goose_result(mut block: Object) -> Result<Facet, Object> {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::testing::check;
+    use crate::transcript::testing::{check, outline};
 
     #[test]
     fn messages_of_the_ai_sdk_have_their_calls_and_results() {
@@ -297,6 +306,16 @@ mod tests {
   result "{\"no\":1}" {"toolName":"f","toolCallId":"d","outcome":"failed"}"#,
         );
         assert_eq!(report.noted, 0);
+    }
+
+    #[test]
+    fn a_message_of_several_answers_says_so() {
+        let step = r#"{"type":"step-start"},{"type":"text","text":"a"}"#;
+        for (steps, noted) in [(1, 0), (3, 1)] {
+            let parts = vec![step; steps].join(",");
+            let list = format!(r#"[{{"id":"1","role":"assistant","parts":[{parts}]}}]"#);
+            assert_eq!(outline(&list).2.noted, noted, "{steps}");
+        }
     }
 
     #[test]

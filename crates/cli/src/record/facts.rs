@@ -29,7 +29,7 @@ pub(super) struct Provider {
     vendors: Vec<String>,
     #[serde(default)]
     pub(super) variables: Vec<String>,
-    /// The variable of services besides this provider, which is not led elsewhere.
+    /// A variable that other services read too: the recorder does not change it.
     pub(super) shared: Option<String>,
     pub(super) own: Option<OwnBase>,
     /// The provider whose own variable is not set where this one is named.

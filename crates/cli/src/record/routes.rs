@@ -124,7 +124,8 @@ impl Routes {
             };
             let is_set = std::env::var(shared).is_ok_and(|url| !url.trim().is_empty());
             let is_of_it = |of: &Variable| {
-                self.facts.provider_of(&of.name).is_some_and(|of| of.name == provider.name)
+                of.name == *shared
+                    || self.facts.provider_of(&of.name).is_some_and(|of| of.name == provider.name)
             };
             let is_named = self.settled.contains(&provider.name);
             if is_set && !is_named && !self.variables.iter().any(is_of_it) {

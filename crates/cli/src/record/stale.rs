@@ -64,18 +64,21 @@ pub(super) fn restore_all(temporary: &Path) {
 /// else gets as long as it is open.
 fn left_behind(over: &Path) -> Option<(PathBuf, File)> {
     let path = over.join(NOTE);
+    is_sound(over, &path).then_some(())?;
     let note = File::open(&path).ok()?;
     note.try_lock().ok()?;
-    // What another run has restored meanwhile is not there any more.
-    let about = fs::symlink_metadata(over).ok()?;
-    let of_note = fs::symlink_metadata(&path).ok()?;
-    let is_sound = about.is_dir() && of_note.is_file() && of_note.len() <= MOST_NOTE;
-    if !is_sound || !is_ours(&about) || !is_ours(&of_note) {
-        return None;
-    }
+    // Another run may have restored it meanwhile.
+    is_sound(over, &path).then_some(())?;
     let text = io::read_to_string(&note).ok()?;
     let folder = PathBuf::from(text.strip_suffix('\n')?);
     folder.is_dir().then_some((folder, note))
+}
+
+/// Whether the folder and its note are there, and ours.
+fn is_sound(over: &Path, note: &Path) -> bool {
+    let [Ok(about), Ok(of_note)] = [over, note].map(fs::symlink_metadata) else { return false };
+    let is_note = of_note.is_file() && of_note.len() <= MOST_NOTE;
+    about.is_dir() && is_note && is_ours(&about) && is_ours(&of_note)
 }
 
 /// Whether a file is of the user of this process, and nobody else can write it.
@@ -115,6 +118,10 @@ mod tests {
         let (folder, first) = left_behind(&over).unwrap();
         assert_eq!(folder, scratch.path());
         assert!(left_behind(&over).is_none(), "another run restores it");
+        // Of what nobody else may have left there, nothing is opened: it could wait for ever.
+        fs::remove_file(over.join(NOTE)).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(over.join(NOTE)).status().unwrap();
+        assert!(made.success() && left_behind(&over).is_none());
         fs::remove_dir_all(&over).unwrap();
         drop(first);
         assert!(left_behind(&over).is_none(), "it was restored meanwhile");

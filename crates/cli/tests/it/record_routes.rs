@@ -179,6 +179,8 @@ fn a_base_url_of_all_services_stays_and_is_said_to_lead_past_the_recorder() {
     assert!(run.out.contains("AWS_ENDPOINT_URL=https://gw.example\n"), "{}", run.out);
     let own = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "https://gw.example");
     assert!(!user.record(&[], &[shared, own], &["agent"]).err.contains(said));
+    let named = ["--env", "AWS_ENDPOINT_URL=https://gw.example"];
+    assert!(!user.record(&named, &[shared], &["agent"]).err.contains(said));
 }
 
 #[test]
