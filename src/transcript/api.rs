@@ -110,11 +110,11 @@ pub(super) fn loads_model(uri: &str, request: &Object) -> bool {
 /// Whether a model may read what is sent to `uri` now: some ask for a count, for later, or about an
 /// answer that is kept.
 pub(super) fn reaches_model(uri: &str) -> bool {
-    !is_of_kept(uri) && !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
+    !is_stored_completion(uri) && !HELPERS.iter().any(|end| path_of(uri).ends_with(end))
 }
 
 /// Whether a request looks at a completion that the provider keeps, or changes what is noted of it.
-pub(super) fn is_of_kept(uri: &str) -> bool {
+pub(super) fn is_stored_completion(uri: &str) -> bool {
     let id = path_of(uri).rsplit_once('/');
     id.is_some_and(|(before, id)| before.ends_with("/chat/completions") && !id.is_empty())
 }

@@ -79,7 +79,7 @@ impl super::Decoder for HarReader {
             } else if interaction.may_be_of_a_model()
                 || interaction.unread_api().is_some()
                 || KeptCall::of(&interaction).is_some()
-                || kept::fetched_response(&interaction).is_some()
+                || kept::fetched_id(&interaction).is_some()
             {
                 interactions.push(interaction);
             } else {
@@ -357,21 +357,36 @@ mod tests {
         let event = |kind: &str, response: &str| {
             format!("data: {{\"type\":\"response.{kind}\",\"response\":{response}}}\n\n")
         };
-        let more = "data: {\"type\":\"response.output_text.delta\",\"delta\":\"At\"}\n\n";
+        let more = "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"message\",\"role\":\"assistant\",\"content\":[]}}\n\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"At\"}\n\n";
         let done = event("completed", &answer("r2", "completed", said));
         let begun = event("created", &answer("r2", "queued", ""));
+        let items = r#"{"object":"list","data":[{"role":"user","content":"other"}]}"#;
+        let resumed = "?stream=true&starting_after=1";
         let entries = [
             of_responses("", asked, 1, &answer("r1", "queued", "")),
+            of_responses("/r1?aborted", "", 2, ""),
             of_responses("/r1", "", 2, &answer("r1", "in_progress", "")),
+            of_responses("/r1/input_items", "", 2, items),
             of_responses("/r1", "", 3, &answer("r1", "completed", said)),
             of_responses("", &asked.replace("high", "low"), 4, &begun),
-            of_responses("/r2?stream=true&starting_after=1", "", 5, &format!("{more}{done}")),
+            of_responses(&format!("/r2{resumed}"), "", 5, &format!("{more}{done}")),
             of_responses("", &asked.replace("high", "no"), 6, &answer("r3", "queued", "")),
+            of_responses("/r3", "", 7, &answer("r3", "in_progress", "")),
             of_responses("/nobody", "", 7, &answer("nobody", "completed", said)),
+            of_responses("/7", "", 7, "<p>Seven have answered.</p>"),
+            of_responses("", &asked.replace("high", "slack"), 8, &answer("r4", "queued", "")),
+            of_responses(&format!("/r4{resumed}"), "", 9, more),
+            of_responses("/r4", "", 10, &answer("r4", "completed", said)),
+            of_responses("", &asked.replace("high", "deep"), 11, &answer("r5", "queued", "")),
+            of_responses(&format!("/r5{resumed}"), "", 12, more),
+            of_responses("/r5", "", 13, &answer("r5", "in_progress", "")),
         ];
         let archive: Value =
             object! { "log": object! { "entries": Value::Array(entries.into()) } }.into();
-        let archive = archive.to_string();
+        let [answered, aborted] =
+            [200, 0].map(|status| format!(r#"/r1?aborted"}},"response":{{"status":{status}"#));
+        let archive = archive.to_string().replace(&answered, &aborted);
+        assert!(archive.contains(&aborted), "{archive}");
         let report = testing::check(
             "har",
             &archive,
@@ -385,9 +400,18 @@ mod tests {
 2/agent*
   speech "At four."
 3/user*
-  event "When is no water?""#,
+  event "When is slack water?"
+3/agent*
+  speech "At four."
+4/user*
+  event "When is no water?"
+5/user*
+  event "When is deep water?"
+5/agent*
+  speech "At""#,
         );
-        assert_eq!(format!("{:?}", report.skipped), r#"{"items that a provider keeps": 4}"#);
+        let skipped = r#"{"items that a provider keeps": 11, "other traffic": 1}"#;
+        assert_eq!(format!("{:?}", report.skipped), skipped);
         let mut transcript = crate::transcript::Transcript::new(archive.as_bytes()).unwrap();
         transcript.keep_exchanges();
         transcript.by_ref().for_each(|record| drop(record.unwrap()));
@@ -395,8 +419,14 @@ mod tests {
         let told: Vec<_> = exchanges
             .map(|of| (of.usage.and_then(|usage| usage.output), of.failure, of.duration_ms))
             .collect();
-        let expected =
-            [(Some(7), None, Some(2_250)), (Some(7), None, Some(1_250)), (None, None, Some(250))];
+        let cut = Some("broken off: the stream has no end".to_owned());
+        let expected = [
+            (Some(7), None, Some(2_250)),
+            (Some(7), None, Some(1_250)),
+            (Some(7), None, Some(2_250)),
+            (None, None, Some(250)),
+            (None, cut, Some(1_250)),
+        ];
         assert_eq!(told, expected);
     }
 

@@ -155,7 +155,7 @@ impl Interaction {
         let paths = ["/chat/completions", "/messages", "/responses"];
         match self.request {
             Payload::Absent => self.is_posted && Api::of_uri(&self.uri).is_some(),
-            _ if api::is_of_kept(&self.uri) => false,
+            _ if api::is_stored_completion(&self.uri) => false,
             _ => {
                 paths.iter().any(|path| self.uri.contains(path))
                     || Api::of_uri(&self.uri).is_some()

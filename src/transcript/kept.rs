@@ -49,6 +49,11 @@ impl KeptCall {
         &self.id
     }
 
+    /// The response, where it fetched one.
+    pub(super) fn response_id(&self) -> Option<&str> {
+        matches!(self.kind, KeptKind::Response { .. }).then_some(&*self.id)
+    }
+
     /// `None` of any other call, and of one that failed.
     pub(super) fn of(interaction: &Interaction) -> Option<Self> {
         let mut words = api::path_of(&interaction.uri).rsplit('/');
@@ -102,8 +107,8 @@ impl KeptCall {
     }
 }
 
-/// The response that a call fetches, by its address; `None` of any other call, and of one that failed.
-pub(super) fn fetched_response(interaction: &Interaction) -> Option<&str> {
+/// The id of the response that a call fetches, by its address; `None` of any other call, and of one that failed.
+pub(super) fn fetched_id(interaction: &Interaction) -> Option<&str> {
     let mut words = api::path_of(&interaction.uri).rsplit('/');
     let id = words.next().filter(|_| words.next() == Some("responses"))?;
     let is_posted = interaction.is_posted || !matches!(interaction.request, Payload::Absent);

@@ -53,8 +53,8 @@ pub(super) struct ReadExchange {
     pub(super) kept_in: Option<Arc<str>>,
     /// What the provider cleared of the request before the model read it.
     pub(super) cleared: Vec<ClearedPart>,
-    /// The response that the provider goes on with in the background: a later call fetches the rest.
-    pub(super) pending: Option<String>,
+    /// Whether the provider goes on with the response in the background: a later call fetches the rest.
+    pub(super) is_pending: bool,
 }
 
 /// The request of an exchange.
@@ -159,15 +159,10 @@ pub(super) fn read(
         came.as_ref().is_some_and(|came| !came.is_whole || is_cut && !came.is_ended);
     let is_stream = came.is_some();
     let is_background = request.get("background") == Some(&Value::Bool(true));
-    let pending = match (&came, &interaction.response) {
-        _ if api != Api::Responses || !is_background => None,
-        (Some(StreamedResponse { response, is_whole, .. }), _) => {
-            let is_over = *is_whole && response.str_at("status").is_none_or(responses::is_over);
-            id_of(response).filter(|_| !is_over).map(str::to_owned)
-        }
-        (None, Payload::Text(events)) => sse::begun_response(events),
-        (None, _) => None,
-    };
+    let has_events = matches!(&interaction.response, Payload::Text(text) if sse::has_data(text));
+    let is_pending = api == Api::Responses
+        && is_background
+        && came.as_ref().map_or(has_events, |came| !came.is_over());
     let came = came.map(|came| came.response);
     let reported = interaction.usage.as_ref().and_then(Usage::of);
     let mut usage = reported.or_else(|| usage_of(came.as_ref()?));
@@ -191,6 +186,10 @@ pub(super) fn read(
         usage.terms.insert(REGIONAL.to_owned(), 1);
     }
     let reply_id = response.as_ref().and_then(id_of).map(str::to_owned);
+    let reply_id = reply_id.or_else(|| match &interaction.response {
+        Payload::Text(events) if is_pending => sse::begun_response(events),
+        _ => None,
+    });
     if response.as_ref().is_some_and(|response| api.says_something(response)) {
         usage = usage.and_then(Usage::beside_answer);
     }
@@ -242,8 +241,17 @@ pub(super) fn read(
         messages,
         reply: response.map(|response| api.reply(response, asked_several)),
         reply_id,
-        pending,
+        is_pending,
     })
+}
+
+/// Whether what was fetched of a response in the background is the end of it, or a part of its stream.
+pub(super) fn tells_more(fetched: &Payload) -> bool {
+    match (Api::Responses.streamed(fetched), fetched) {
+        (Some(came), _) => !came.is_whole || came.is_over(),
+        (None, Payload::Text(events)) => sse::has_data(events),
+        (None, _) => false,
+    }
 }
 
 /// The id of a response, and the model that answered, by the names of each API.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{choices::StreamedChoices, take};
+use super::{choices::StreamedChoices, responses, take};
 use crate::json::{self, Object, ObjectExt, Value, object};
 
 /// A response that was put together from a stream.
@@ -15,6 +15,13 @@ pub(super) struct StreamedResponse {
     pub(super) is_whole: bool,
     /// Whether its last event came, behind which nothing follows: clients close the connection there.
     pub(super) is_ended: bool,
+}
+
+impl StreamedResponse {
+    /// Whether it is all that there will be of a response of the Responses API.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_whole && self.response.str_at("status").is_none_or(responses::is_over)
+    }
 }
 
 /// The data of the events, in order, the elements of a list, or the lines; what is not JSON

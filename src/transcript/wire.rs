@@ -60,7 +60,7 @@ pub(super) struct WireReader {
     /// What a request went on from that named one of these, as long as that is the same.
     kept_bases: HashMap<Arc<str>, KeptBase>,
     /// What the provider answers in the background, by the ids of the responses, until that is fetched.
-    pending: HashMap<String, (Interaction, ReadExchange)>,
+    pending: HashMap<String, Pending>,
     /// The responses that were taken, by their ids and what was said up to their ends: another program,
     /// or two of them around one another, may write a response down twice. Our recorder does not.
     taken: HashSet<(String, Print)>,
@@ -68,6 +68,14 @@ pub(super) struct WireReader {
     outcomes: HashMap<String, Value>,
     /// What the provider cleared of the requests of a conversation, from the first of which it did on.
     cleared: HashMap<usize, ClearedRequests>,
+}
+
+/// A request that is answered in the background.
+struct Pending {
+    asked: Interaction,
+    read: ReadExchange,
+    /// The print of its messages.
+    print: Print,
 }
 
 /// The messages of answered requests by their number, with what was cleared of them.
@@ -137,18 +145,25 @@ impl WireReader {
     pub(super) fn take(&mut self, mut interaction: Interaction, sink: &mut Sink) {
         let call = KeptCall::of(&interaction);
         // A recorder that writes no unknown words has no id in the address.
-        let by_address = kept::fetched_response(&interaction);
-        let mut ids = by_address.into_iter().chain(call.as_ref().map(|call| &**call.id()));
-        if let Some((asked, _)) = ids.find_map(|id| self.pending.remove(id)) {
+        let by_address = kept::fetched_id(&interaction);
+        let mut ids = by_address.into_iter().chain(call.as_ref().and_then(KeptCall::response_id));
+        let known = ids.find(|id| self.pending.contains_key(*id)).map(str::to_owned);
+        if let Some(id) = &known {
             sink.skip(KEPT);
-            interaction = asked.with_fetched(interaction);
+            // Most look whether it is there yet.
+            if !read_exchange::tells_more(&interaction.response) {
+                return;
+            }
+            if let Some(Pending { asked, .. }) = self.pending.remove(id) {
+                interaction = asked.with_fetched(interaction);
+            }
         } else if let Some(call) = call {
             sink.skip(KEPT);
             return self.keep(call);
         } else if by_address.is_some() {
-            return sink.skip(KEPT);
+            return sink.skip("other traffic");
         }
-        let read = match read_exchange::read(&interaction, &mut self.bodies) {
+        let mut read = match read_exchange::read(&interaction, &mut self.bodies) {
             Ok(read) => read,
             Err(reason) => {
                 let reason = match interaction.unread_api() {
@@ -158,20 +173,46 @@ impl WireReader {
                 return sink.unknown(interaction.line, reason, interaction.into_json());
             }
         };
-        let previous = read.exchange.previous_response();
-        if let Some((before, known)) = previous.and_then(|id| self.pending.remove(id)) {
-            self.add(&before, known, sink);
+        // The rest of a stream does not say it again.
+        read.reply_id = known.or(read.reply_id);
+        let is_beside = read.is_pending || !self.pending.is_empty();
+        let hashes = if is_beside { self.threads.hashes(&read.messages) } else { Vec::new() };
+        let mut before: Vec<Print> = Print::default().running(&hashes).collect();
+        let print = before.pop().unwrap_or_default();
+        let goes_on_from = |id: &str, of: &Pending| {
+            read.exchange.previous_response() == Some(id)
+                || read.kept_in.is_some() && read.kept_in == of.read.kept_in
+                || read.exchange.asked == of.read.exchange.asked && before.contains(&of.print)
+        };
+        self.add_pending(goes_on_from, sink);
+        let Some(id) = read.reply_id.clone().filter(|_| read.is_pending) else {
+            return self.add(&interaction, read, sink);
+        };
+        let known = self.pending.insert(id, Pending { asked: interaction, read, print });
+        if let Some(Pending { asked, read, .. }) = known {
+            self.add(&asked, read, sink);
         }
-        let Some(id) = read.pending.clone() else { return self.add(&interaction, read, sink) };
-        if let Some((before, known)) = self.pending.insert(id, (interaction, read)) {
-            self.add(&before, known, sink);
-        }
+    }
+
+    /// Adds these of the requests that are answered in the background, in their order.
+    fn add_pending(&mut self, is_due: impl Fn(&str, &Pending) -> bool, sink: &mut Sink) {
+        let due = self.pending.extract_if(|id, of| is_due(id, of)).map(|(_, of)| of);
+        let mut due: Vec<Pending> = due.collect();
+        due.sort_by_key(|of| of.asked.line);
+        due.into_iter().for_each(|of| self.add(&of.asked, of.read, sink));
     }
 
     /// Adds an exchange to its conversation.
     fn add(&mut self, interaction: &Interaction, read: ReadExchange, sink: &mut Sink) {
         let ReadExchange {
-            mut exchange, system, messages, reply, reply_id, kept_in, cleared, ..
+            mut exchange,
+            system,
+            messages,
+            reply,
+            reply_id,
+            kept_in,
+            cleared,
+            is_pending,
         } = read;
         let is_recorded = interaction.is_recorded;
         let (api, line) = (exchange.api, interaction.line);
@@ -201,6 +242,7 @@ impl WireReader {
         };
         let end = own.last().copied().unwrap_or(before);
         let request = self.threads.add(base, messages, &hashes, end);
+        let is_unanswered = is_pending && reply.is_empty();
         let answer = (!is_failed).then(|| Echo::of(reply.iter().map(|item| &**item)));
         let hashes: Vec<MessageHash> = reply.iter().map(|item| MessageHash::of(item)).collect();
         let end = end.running(&hashes).last().unwrap_or(end);
@@ -226,7 +268,7 @@ impl WireReader {
         }
         if sink.keeps_exchanges() {
             let exchange = with_bodies(exchange, interaction, sink);
-            let end = Some(after_operator).filter(|_| !request.is_empty());
+            let end = Some(after_operator).filter(|_| !request.is_empty() && !is_unanswered);
             self.exchanges.push(Taken { exchange, conversation: index, prints, end, has_system });
         }
         let mut next = Conversation {
@@ -245,8 +287,9 @@ impl WireReader {
             Some(earlier) => {
                 sink.skip("earlier request");
                 next.was_answered = earlier.was_answered || earlier.answer.is_some();
-                // An answer outlives a later attempt at the same messages that failed.
-                if !(is_failed && earlier.request == request && earlier.answer.is_some()) {
+                // An answer outlives an attempt at the same messages that failed, or was an earlier one.
+                let is_outlived = is_failed || line < earlier.line;
+                if !(is_outlived && earlier.request == request && earlier.answer.is_some()) {
                     *earlier = next;
                 }
             }
@@ -384,9 +427,8 @@ impl WireReader {
     /// The same beside other sessions: where this conversation is several sessions, the later ones
     /// get numbers that lead to no name of another.
     pub(super) fn give_beside(mut self, is_taken: impl Fn(&str) -> bool, sink: &mut Sink) {
-        let mut pending: Vec<_> = self.pending.drain().map(|(_, pending)| pending).collect();
-        pending.sort_by_key(|(interaction, _)| interaction.line);
-        pending.into_iter().for_each(|(asked, read)| self.add(&asked, read, sink));
+        self.add_pending(|_, _| true, sink);
+        self.exchanges.sort_by_key(|taken| taken.exchange.line);
         let Self { name, conversations, exchanges, mut threads, outcomes, mut cleared, .. } = self;
         let mut budget = REPEATED;
         let mut numbers = 2_u64..;
@@ -952,6 +994,74 @@ mod tests {
 1/agent*
   speech "C""#,
         );
+    }
+
+    #[test]
+    fn a_request_in_the_background_that_nobody_fetches_is_where_others_go_on_from_it() {
+        let asked = |text: &str| format!(r#"{{"background":true,{text}}}"#);
+        let queued = |id: &str| format!(r#"{{"id":"{id}","status":"queued","output":[]}}"#);
+        let reply = |id: &str, text: &str| {
+            format!(
+                r#"{{"id":"{id}","object":"response","output":[{{"type":"message","role":"assistant","content":"{text}"}}]}}"#
+            )
+        };
+        let (a, c, d) = (asked(r#""input":"a""#), asked(r#""input":"c""#), asked(r#""input":"d""#));
+        let [fetched, last] = ["r5", "r6"].map(|id| format!("{RESPONSES}/{id}"));
+        let exchanges = [
+            (RESPONSES, &*a, "200", &*queued("r1")),
+            (
+                RESPONSES,
+                r#"{"input":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}"#,
+                "200",
+                &reply("r2", "B"),
+            ),
+            // Asked once more, in its place or beside it.
+            (RESPONSES, &c, "200", &queued("r3")),
+            (RESPONSES, r#"{"input":"c"}"#, "200", &reply("r4", "C")),
+            (RESPONSES, &d, "200", &queued("r5")),
+            (RESPONSES, &d, "200", &queued("r6")),
+            (&last, "null", "200", &reply("r6", "D 6")),
+            (&fetched, "null", "200", &reply("r5", "D 5")),
+            (RESPONSES, &asked(r#""conversation":"k","input":"e""#), "200", &queued("r7")),
+            (RESPONSES, r#"{"conversation":"k","input":"f"}"#, "200", &reply("r8", "F")),
+        ];
+        check(
+            &exchanges,
+            r#"
+1/user*
+  event "a"
+1/user*
+  event "b"
+1/agent*
+  speech "B"
+2/user*
+  event "c"
+2/agent*
+  speech "C"
+3/user*
+  event "d"
+3/agent*
+  speech "D 6"
+4/user*
+  event "e"
+4/user*
+  event "f"
+4/agent*
+  speech "F""#,
+        );
+        let list = exchanges.map(|(uri, request, status, response)| {
+            format!(
+                r#"{{"uri":"{uri}","request":{request},"status":{status},"response":{response}}}"#
+            )
+        });
+        let input = format!(r#"{{"interactions":[{}]}}"#, list.join(","));
+        let mut transcript = crate::transcript::Transcript::new(input.as_bytes()).unwrap();
+        transcript.keep_exchanges();
+        transcript.by_ref().for_each(|record| drop(record.unwrap()));
+        let exchanges = transcript.take_exchanges().into_iter();
+        let answered = exchanges.filter(|of| of.answer().is_some());
+        let lines: Vec<_> = answered.filter_map(|of| of.line).collect();
+        assert_eq!(lines, [2, 4, 6, 10]);
     }
 
     #[test]
