@@ -52,6 +52,8 @@ pub struct ContextInForce {
     size: ContextSize,
     /// By the block's id: since when it stands there.
     since: BTreeMap<Arc<str>, LeftAt>,
+    /// By the block's id: the frame that tells of what stands there now.
+    told: BTreeMap<Arc<str>, FrameSeq>,
     /// What stood in the place of frames and does so no more, by the frames that told of it.
     former: BTreeMap<FrameSeq, Vec<FormerBlock>>,
 }
@@ -60,7 +62,7 @@ pub struct ContextInForce {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormerBlock {
     /// What the context held.
-    pub snapshot: Arc<FrameSnapshot>,
+    pub block: Substitution,
     /// Since when it does not.
     pub left: LeftAt,
 }
@@ -178,9 +180,8 @@ impl ContextInForce {
         }
         let before = std::mem::replace(&mut self.blocks, Arc::clone(self.compactions.blocks()));
         // An edit of a frame may follow another one.
-        let key = |block: &Substitution| {
-            (Arc::clone(&block.block), block.from, block.to, Arc::as_ptr(&block.snapshot))
-        };
+        let place = |block: &Substitution| (Arc::clone(&block.block), block.from, block.to);
+        let key = |block: &Substitution| (place(block), Arc::as_ptr(&block.snapshot));
         let keys = |of: &[Substitution]| of.iter().map(key).collect::<HashSet<_>>();
         let (known, stays) = (keys(&before), keys(&self.blocks));
         let new = self.blocks.iter().filter(|block| !known.contains(&key(block)));
@@ -191,11 +192,16 @@ impl ContextInForce {
         let left = LeftAt { at, has_summary };
         let gone = before.iter().filter(|block| !stays.contains(&key(block)));
         for block in gone.filter(|block| !block.snapshot.is_empty()) {
-            let Some(told) = self.since.get(&block.block) else { continue };
-            let snapshot = Arc::clone(&block.snapshot);
-            self.former.entry(told.at).or_default().push(FormerBlock { snapshot, left });
+            let Some(told) = self.teller_of(block) else { continue };
+            self.former.entry(told).or_default().push(FormerBlock { block: block.clone(), left });
         }
-        self.since.extend(new.map(|block| (Arc::clone(&block.block), left)));
+        let stood: HashSet<_> = before.iter().map(place).collect();
+        for block in new {
+            self.told.insert(Arc::clone(&block.block), at);
+            if !stood.contains(&place(block)) {
+                self.since.insert(Arc::clone(&block.block), left);
+            }
+        }
         self.count_again(hud);
         Ok(true)
     }
@@ -208,9 +214,7 @@ impl ContextInForce {
             match blocks.peek().filter(|block| block.from <= *frame) {
                 None => size = size.plus(*of_frame),
                 Some(block) => {
-                    let tells_itself =
-                        self.since.get(&block.block).is_some_and(|left| left.at == *frame);
-                    size.replaced += u64::from(!tells_itself);
+                    size.replaced += u64::from(self.teller_of(block) != Some(*frame));
                 }
             }
         }
@@ -240,13 +244,16 @@ impl ContextInForce {
         self.since.get(&self.block_of(frame)?.block).copied()
     }
 
+    /// The frame that tells of a block of the context. O(log n).
+    pub fn teller_of(&self, block: &Substitution) -> Option<FrameSeq> {
+        self.told.get(&block.block).copied()
+    }
+
     /// The summaries in the context of which a frame tells.
     ///
     /// Cost: O(blocks).
     pub fn told_at(&self, frame: FrameSeq) -> impl Iterator<Item = &Substitution> {
-        let is_told = move |block: &&Substitution| {
-            self.since.get(&block.block).is_some_and(|left| left.at == frame)
-        };
+        let is_told = move |block: &&Substitution| self.teller_of(block) == Some(frame);
         self.blocks.iter().filter(is_told).filter(|block| !block.snapshot.is_empty())
     }
 

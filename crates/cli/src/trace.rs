@@ -16,9 +16,9 @@ use afterimage::{
     json::{Value, object, to_value},
     request::Exchange,
     session::archive::ArchivedTranscript,
-    snapshot::{ChunkRef, FrameSnapshot, Substitution, find_chunks_by_facet},
+    snapshot::{ChunkRef, FrameSnapshot, Substitution, SubstitutionKind, find_chunks_by_facet},
     text::TextRange,
-    window::{ContextItem, LeftAt},
+    window::{ContextItem, FormerBlock, LeftAt},
 };
 use indexmap::IndexSet;
 use serde::Serialize;
@@ -338,11 +338,15 @@ impl Tracing<'_> {
                 let told = (&*block.snapshot, &page.labels);
                 self.search_in(told, None, of, Fate::default(), hits, out)?;
             }
-            // So is one that was read until another took its place; a message of its own shows itself.
-            for former in context.former_at(page.sequence).iter().filter(|_| shown.0.is_empty()) {
+            // A summary or edit that another one replaced is in no frame, unless its frame shows it.
+            let is_shown = |of: &FormerBlock| {
+                of.block.stands == SubstitutionKind::Block && !shown.0.is_empty()
+            };
+            let former = context.former_at(page.sequence).iter();
+            for former in former.filter(|former| !is_shown(former)) {
                 let of = (&page.session, sequence, None);
                 let fate = Fate { left: Some(former.left), block: None };
-                let told = (&*former.snapshot, &page.labels);
+                let told = (&*former.block.snapshot, &page.labels);
                 self.search_in(told, None, of, fate, hits, out)?;
             }
             if fate.left.is_none_or(|left| left.at != page.sequence) {
@@ -469,7 +473,7 @@ impl Tracing<'_> {
                 }
             }
             Some((context, ContextItem::Block(block))) => {
-                let told = context.left_at(block.from).map(|left| left.at);
+                let told = context.teller_of(block);
                 let labels = told.and_then(|told| held.get(&told)).map(|(_, labels)| labels);
                 let labels = labels.cloned().unwrap_or_default();
                 let of = (&session, told.map(FrameSeq::get));

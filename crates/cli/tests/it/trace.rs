@@ -243,3 +243,31 @@ fn tools_that_a_transcript_tells_of_are_found_without_a_number() {
     );
     assert_eq!(run(&["trace", "--text", "harbour master", &file]).code, Some(1));
 }
+
+#[test]
+fn an_edit_that_another_one_replaced_is_found_also_where_an_answer_tells_of_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let facet = |text: &str| json!({ "id": "said", "type": "event", "content": text });
+    let frame = |sequence: u64, text: &str, edit: &str| {
+        let frames = json!([{ "frame": 0, "facets": [facet(edit)] }]);
+        let edit = json!({ "topic": "afterimage:edit", "payload": { "frames": frames } });
+        let events = if sequence == 0 { json!([]) } else { json!([edit]) };
+        let deltas = json!([{ "type": "addFacet", "facet": facet(text) }]);
+        json!({ "session": "s", "sequence": sequence, "source": "user", "events": events, "deltas": deltas })
+    };
+    let frames = [
+        frame(0, "moor at berth 7", ""),
+        frame(1, "moored", "the first edit"),
+        frame(2, "cast off", "the second edit"),
+    ];
+    let file = written(scratch.path(), "frames.jsonl", &frames);
+    let found = |text: &str| {
+        let hits = answer(&["trace", "--json", "--text", text, &file]);
+        let [hit] = &hits.as_array().unwrap()[..] else { panic!("{hits}") };
+        (hit["frame"].as_u64(), hit["leftAt"].as_u64())
+    };
+    // The text left the context with the first of them.
+    assert_eq!(found("berth 7"), (Some(0), Some(1)));
+    assert_eq!(found("first edit"), (Some(1), Some(2)));
+    assert_eq!(found("second edit"), (Some(2), None));
+}
