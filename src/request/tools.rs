@@ -21,7 +21,7 @@ pub(crate) struct RecordedTools {
 impl RecordedTools {
     /// The tools that a frame tells of. Writes and counts them.
     pub(crate) fn of(frame: &Frame, api: Api, counter: &dyn TokenCounter) -> Option<Arc<Self>> {
-        let stated = frame.imported.as_ref()?.get("tools")?.as_array()?;
+        let stated = frame.imported.as_ref()?.tools()?;
         let list: Vec<Value> = stated.iter().map(|tool| written(tool, api)).collect();
         let tokens = list.iter().map(|tool| counter.count(&tool.to_string()) as u64).sum();
         Some(Arc::new(Self { list: list.into_iter().collect(), tokens }))

@@ -60,6 +60,11 @@ impl Imported {
         self.members.get(key)
     }
 
+    /// The tools of the requests from the frame on, where the source tells of such.
+    pub fn tools(&self) -> Option<&[Value]> {
+        self.get("tools")?.as_array()
+    }
+
     /// The wire form. O(size).
     pub fn to_json(&self) -> Value {
         let mut object = Object::new();

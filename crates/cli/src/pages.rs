@@ -41,7 +41,7 @@ pub(crate) struct Page {
     /// Empty where they were not asked for.
     pub(crate) labels: FrameLabels,
     /// The tools of the requests from here on, where it tells of such and labels were asked for.
-    pub(crate) tools: Option<Value>,
+    pub(crate) tools: Option<Vec<Value>>,
 }
 
 /// The pages of a source. Of an archive only what is looked at is read.
@@ -161,7 +161,7 @@ impl<'s, 'l> Pages<'s, 'l> {
             *shown += usize::from(message.is_some());
             if place == Place::Inside {
                 let told = seen.frame.imported.as_ref().filter(|_| labels.is_some());
-                let tools = told.and_then(|told| told.get("tools")).cloned();
+                let tools = told.and_then(|told| told.tools()).map(<[Value]>::to_vec);
                 return Ok(Some(Page {
                     tools,
                     session: seen.session,

@@ -6,7 +6,7 @@ pub(crate) mod request;
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io::Write,
     sync::Arc,
 };
@@ -120,7 +120,7 @@ fn with_known(failure: Failure, known: &IndexSet<Arc<str>>) -> Failure {
 }
 
 /// A request with the tools that a frame tells of, and without a number.
-fn request_with(tools: Value, page: &Page) -> Exchange {
+fn request_with(tools: Vec<Value>, page: &Page) -> Exchange {
     let mut exchange = Exchange::default();
     exchange.session = Arc::clone(&page.session);
     exchange.line = page.labels.frame().line();
@@ -316,11 +316,12 @@ impl Tracing<'_> {
                 )?;
             }
         }
-        let exchanges = Exchange::numbered(pages.exchanges()?);
-        let unlisted = exchanges.partition_point(|exchange| !exchange.is_unlisted);
-        let exchanges = exchanges.get(..unlisted).unwrap_or_default();
+        let mut exchanges = Exchange::numbered(pages.exchanges()?);
+        exchanges.truncate(exchanges.partition_point(|exchange| !exchange.is_unlisted));
         // Requests that are worked out have the tools that frames tell of.
-        let exchanges = if exchanges.is_empty() { tools.as_slice() } else { exchanges };
+        let whole = exchanges.iter().filter(|of| of.has_whole_request());
+        let logged: HashSet<_> = whole.map(|of| Arc::clone(&of.session)).collect();
+        exchanges.extend(tools.into_iter().filter(|of| !logged.contains(&of.session)));
         for page in held {
             let sequence = Some(page.sequence.get());
             let shown = (&*page.snapshot, &page.labels);
@@ -375,7 +376,7 @@ impl Tracing<'_> {
             )
         })?;
         let Some(phrase) = self.phrase else { return Ok(()) };
-        request::search_all(exchanges, &found, phrase, |exchange, hit| {
+        request::search_all(&exchanges, &found, phrase, |exchange, hit| {
             if !is_wanted(&exchange.session) {
                 return Ok(());
             }

@@ -109,8 +109,8 @@ answer! {
         file?: &'h str,
         /// without `--request`, the session
         session?: &'h str,
-        /// without `--request`, the number of the first request that holds it; missing for a tool that
-        /// the transcript tells of, and no whole request
+        /// without `--request`, the number of the first request that holds it; missing where a frame
+        /// tells of the tool and no whole request is recorded
         request?: usize,
         /// of a message the facet of its frame that says the string, else the part:
         /// `message:INDEX`, `system`, `tool:NAME`, `parameter:NAME`; in the recorded body of an

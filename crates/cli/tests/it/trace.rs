@@ -245,6 +245,64 @@ fn tools_that_a_transcript_tells_of_are_found_without_a_number() {
 }
 
 #[test]
+fn tools_of_a_session_are_found_beside_a_request_that_another_one_logged() {
+    use sha2::{Digest, Sha256};
+    let scratch = tempfile::tempdir().unwrap();
+    // The members are in the order of their names.
+    let hash = |text: &str| -> String {
+        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let record = |kind: &str, agent: &str, members: &str| {
+        let agent = match agent {
+            "" => String::new(),
+            agent => format!(r#""agentId":"{agent}","isSidechain":true,"#),
+        };
+        format!(
+            r#"{{"type":"{kind}",{agent}"sessionId":"s","timestamp":"2026-11-29T10:00:00Z",{members}}}"#
+        )
+    };
+    let mut lines = Vec::new();
+    for (agent, tool) in [("", "tide"), ("a", "moon")] {
+        let message =
+            format!(r#"{{"content":[{{"text":"{tool}?","type":"text"}}],"role":"user"}}"#);
+        let shape = format!(
+            r#"{{"system":[{{"text":"Guide ships.","type":"text"}}],"tools":[{{"description":"Look a {tool} up in the tables","input_schema":{{}},"name":"{tool}"}}]}}"#
+        );
+        let (of_message, of_shape) = (hash(&message), hash(&shape));
+        lines.push(record("user", agent, &format!(r#""uuid":"u{tool}","parentUuid":null,"message":{{"role":"user","content":"{tool}?"}}"#)));
+        lines.push(record(
+            "api-request-shape",
+            agent,
+            &format!(r#""shapeHash":"{of_shape}","shape":{shape}"#),
+        ));
+        // The message of the agent's request is nowhere.
+        if agent.is_empty() {
+            lines.push(record(
+                "api-request-blob",
+                agent,
+                &format!(r#""hash":"{of_message}","message":{message}"#),
+            ));
+        }
+        lines.push(record("api-request", agent, &format!(r#""id":"r{tool}","keep":0,"tail":["{of_message}"],"shapeHash":"{of_shape}","params":{{"model":"m"}}"#)));
+        lines.push(record("assistant", agent, &format!(r#""uuid":"a{tool}","parentUuid":"u{tool}","requestRef":"r{tool}","message":{{"id":"m{tool}","role":"assistant","model":"m","content":[{{"type":"text","text":"Aye."}}]}}"#)));
+    }
+    let file = scratch.path().join("s.jsonl");
+    std::fs::write(
+        &file,
+        lines.join(
+            "
+",
+        ),
+    )
+    .unwrap();
+    let hits = answer(&["trace", "--json", "--text", "up in the tables", file.to_str().unwrap()]);
+    let hits = hits.as_array().unwrap().iter();
+    let found: Vec<_> = hits.map(|hit| (&hit["facet"], &hit["request"])).collect();
+    let expected = [(json!("tool:tide"), json!(1)), (json!("tool:moon"), Value::Null)];
+    assert_eq!(found, expected.each_ref().map(|(facet, request)| (facet, request)));
+}
+
+#[test]
 fn an_edit_that_another_one_replaced_is_found_also_where_an_answer_tells_of_it() {
     let scratch = tempfile::tempdir().unwrap();
     let facet = |text: &str| json!({ "id": "said", "type": "event", "content": text });
