@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// The fields in which calls have their arguments, in the order in which they are looked for.
-const ARGUMENTS: [&str; 6] = ["arguments", "input", "action", "operation", "code", "queries"];
+const ARGUMENTS: [&str; 7] =
+    ["arguments", "input", "action", "operation", "code", "queries", "revised_prompt"];
 /// The fields in which a call of a provider's own tool has its outcome.
 const OUTCOMES: [&str; 5] = ["output", "outputs", "results", "result", "error"];
 
@@ -332,8 +333,8 @@ result "" {"toolName":"code_interpreter","toolCallId":"c"} origin {"field":"outp
         check(
             r#"{"type":"image_generation_call","id":"g","revised_prompt":"a cat","result":"AAAA"}"#,
             r#"
-agent {"type":"image_generation_call","id":"g","revised_prompt":"a cat"}
-action "" {"toolName":"image_generation","toolCallId":"g"} origin {"idFrom":"id"}
+agent {"type":"image_generation_call","id":"g"}
+action "" {"toolName":"image_generation","toolCallId":"g","arguments":"a cat"} origin {"idFrom":"id","field":"revised_prompt"}
 result "" {"toolName":"image_generation","toolCallId":"g"} origin {"field":"result"}
   image "[image/png, 3 bytes]" origin {"result":"AAAA"}"#,
         );
