@@ -2,7 +2,7 @@
 
 use super::draft::FrameDraft;
 use crate::{
-    json::{Object, Value},
+    json::{Object, ObjectExt, Value},
     usage::Usage,
     veil::{AnswerId, CopyOf, ModelAnswer, Source},
 };
@@ -43,6 +43,19 @@ pub(super) fn of_usage(stated: &Value) -> ModelAnswer {
 pub(super) fn of(model: Option<&Value>, usage: Option<&Value>) -> ModelAnswer {
     let model = model.and_then(Value::as_str).map(Box::from);
     ModelAnswer { model, usage: usage.and_then(Usage::of), ..ModelAnswer::default() }
+}
+
+/// A usage by the names of Chat Completions, whose figures stand at these paths: input, output, what of
+/// the input was cached, cost.
+pub(super) fn usage_at(stated: &Value, places: [&str; 4]) -> Option<Value> {
+    stated.as_object()?;
+    let mut usage = Object::new();
+    let known = ["prompt_tokens", "completion_tokens", "cached_tokens", "cost"];
+    for (place, known) in places.into_iter().zip(known) {
+        let figure = stated.pointer(&format!("/{place}")).filter(|figure| !figure.is_null());
+        usage.put_some(known, figure.cloned());
+    }
+    Some(usage.into())
 }
 
 /// That a record was copied from another session, as the branches of Claude Code and Qwen Code say it.

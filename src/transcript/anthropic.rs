@@ -23,8 +23,7 @@ impl AnthropicReader {
 }
 
 fn has_blocks(value: &Value) -> bool {
-    let messages =
-        value.as_array().or_else(|| value.get("messages")?.as_array()).unwrap_or_default();
+    let messages = chat::messages_of(value).unwrap_or_default();
     let blocks = messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten();
     blocks.filter_map(|block| Some((block.str_at("type")?, block))).any(
         |(kind, block)| match kind {

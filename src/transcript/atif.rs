@@ -111,24 +111,15 @@ fn step(mut step: Object, agent: &Object, sums: Option<&Value>, line: u64, sink:
 
 /// The usage of a step by the names of Chat Completions, with its cost.
 fn metrics(metrics: &Value) -> Option<Value> {
-    renamed(metrics, ["prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"])
+    let places = ["prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"];
+    answer::usage_at(metrics, places)
 }
 
 /// That of a whole trajectory.
 fn sums(metrics: &Value) -> Option<Value> {
-    let names =
+    let places =
         ["total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd"];
-    renamed(metrics, names)
-}
-
-fn renamed(metrics: &Value, names: [&str; 4]) -> Option<Value> {
-    let metrics = metrics.as_object()?;
-    let mut usage = Object::new();
-    let known = ["prompt_tokens", "completion_tokens", "cached_tokens", "cost"];
-    for (own, known) in names.into_iter().zip(known) {
-        usage.put_some(known, metrics.get(own).filter(|value| !value.is_null()).cloned());
-    }
-    Some(usage.into())
+    answer::usage_at(metrics, places)
 }
 
 fn call(call: Value) -> Facet {

@@ -32,7 +32,7 @@ impl ChatReader {
     }
 }
 
-fn messages_of(value: &Value) -> Option<&[Value]> {
+pub(super) fn messages_of(value: &Value) -> Option<&[Value]> {
     value.as_array().or_else(|| value.get("messages")?.as_array())
 }
 
