@@ -15,6 +15,9 @@ use crate::{
     veil::{CallOutcome, CopyOf, Facet, Source},
 };
 
+/// Where a result names the trajectories of the subagents that gave it.
+const REFERENCE: &str = "subagent_trajectory_ref";
+
 /// Reads `{schema_version, session_id, agent, steps, final_metrics, subagent_trajectories}`.
 #[derive(Default)]
 pub(super) struct AtifReader {
@@ -95,10 +98,15 @@ fn step(mut step: Object, agent: &Object, sums: Option<&Value>, line: u64, sink:
     }
     draft.add_answer(said);
     draft.session_usage.extend(sums.map(|sums| answer::of(None, Some(sums))));
+    if step.get("extra").is_some_and(|extra| !extra.is_null()) {
+        sink.skip("extra");
+    }
     let mut results = FrameDraft::record(Source::Environment, line);
     results.timestamp.clone_from(&draft.timestamp);
     if let Some(mut observation) = take::object(&mut step, "observation") {
         let given = take::list(&mut observation, "results").unwrap_or_default();
+        let refers = |given: &&Value| given.get(REFERENCE).is_some_and(|list| !list.is_null());
+        given.iter().filter(refers).for_each(|_| sink.skip(REFERENCE));
         results.facets.extend(given.into_iter().map(|given| result(given, has_calls)));
         step.put_some("observation", (!observation.is_empty()).then_some(observation));
     }
@@ -178,7 +186,7 @@ mod tests {
                  {"step_id": 2, "timestamp": "t", "source": "user", "message": [{"type": "text", "text": "When?"}, {"type": "image", "source": {"media_type": "image/png", "path": "quay.png"}}]},
                  {"step_id": 3, "source": "agent", "model_name": "n", "message": "I look", "reasoning_content": "Hm",
                   "tool_calls": [{"tool_call_id": "c", "function_name": "tide", "arguments": {"day": 1}}, {"tool_call_id": "d", "function_name": "tide", "arguments": {}}],
-                  "observation": {"results": [{"source_call_id": "c", "content": "14:20"}, {"source_call_id": "d", "content": [{"type": "text", "text": "15:00"}]}]},
+                  "observation": {"results": [{"source_call_id": "c", "content": "14:20"}, {"source_call_id": "d", "content": [{"type": "text", "text": "15:00"}], "subagent_trajectory_ref": [{"trajectory_path": "tide.json"}]}]}, "extra": {"mood": "calm"},
                   "metrics": {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4, "cost_usd": 0.5}},
                  {"step_id": 4, "source": "agent", "message": "", "observation": {"results": [{"content": "the harbour closes"}]}, "is_copied_context": true},
                  {"message": 1}, 5],
@@ -193,14 +201,14 @@ mod tests {
             user message t {"form":"parts","step_id":2,"source":"user"}
               event "When?" <- {"type":"text"}
               image "[image]" <- {"type":"image","source":{"media_type":"image/png","path":"quay.png"}}
-            agent message {"answer":{"model":"n","usage":{"input":9,"cacheRead":4,"output":2,"cost":{"amount":"0.5","currency":"USD"}}},"step_id":3,"source":"agent","model_name":"n","metrics":{"prompt_tokens":9,"completion_tokens":2,"cached_tokens":4,"cost_usd":0.5}}
+            agent message {"answer":{"model":"n","usage":{"input":9,"cacheRead":4,"output":2,"cost":{"amount":"0.5","currency":"USD"}}},"step_id":3,"source":"agent","model_name":"n","extra":{"mood":"calm"},"metrics":{"prompt_tokens":9,"completion_tokens":2,"cached_tokens":4,"cost_usd":0.5}}
               thought "Hm" <- {"field":"reasoning_content"}
               speech "I look"
               call tide c {"day":1}
               call tide d {}
             environment -
               result tide c "14:20"
-              result tide d "" <- {"form":"parts"}
+              result tide d "" <- {"subagent_trajectory_ref":[{"trajectory_path":"tide.json"}],"form":"parts"}
                 result - - "15:00" <- {"type":"text"}
             agent message {"form":"empty","answer":{"model":"m","copied":{}},"step_id":4,"source":"agent","is_copied_context":true}
             environment -
@@ -212,7 +220,7 @@ mod tests {
             # s-2
             agent message {"sessionUsage":[{"usage":{"input":7,"output":1}}],"source":"agent"}
               speech "Yes"
-            messages 5, calls 2, results 2, sessions 2, unknown 2, skipped {"agent": 2, "final_metrics": 2, "schema_version": 2, "session_id": 2, "subagent_trajectories": 1}
+            messages 5, calls 2, results 2, sessions 2, unknown 2, skipped {"agent": 2, "extra": 1, "final_metrics": 2, "schema_version": 2, "session_id": 2, "subagent_trajectories": 1, "subagent_trajectory_ref": 1}
             "#,
         );
     }
