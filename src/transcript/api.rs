@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::bytes;
 use crate::json::{Object, Value};
 
 /// The paths of the APIs that are read. Where an address holds several, the first whose member for the
@@ -148,10 +149,7 @@ pub(super) fn model_in(uri: &str) -> Option<String> {
     // Of an ARN a recorder keeps the end.
     let model = model.strip_prefix("*%2F").unwrap_or(model);
     // What separates the parts of a name would separate those of an address.
-    let signs = [("%3A", ":"), ("%2F", "/"), ("%40", "@")].into_iter();
-    Some(signs.fold(model.to_owned(), |model, (escaped, sign)| {
-        model.replace(escaped, sign).replace(&escaped.to_ascii_lowercase(), sign)
-    }))
+    Some(bytes::of_percent(model))
 }
 
 /// The name of an API of models that is not read, by an address, or where that does not tell by the

@@ -170,6 +170,20 @@ pub(super) fn of_base64(_text: &str) -> Result<Vec<u8>, String> {
     Err(MISSING.to_owned())
 }
 
+/// The text of a part of an address, in which a byte may be written as `%20`.
+pub(super) fn of_percent(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let escaped = piece.split_at_checked(2);
+        let byte = escaped.and_then(|(of, rest)| Some((u8::from_str_radix(of, 16).ok()?, rest)));
+        let (byte, rest) = byte.unwrap_or((b'%', piece));
+        bytes.push(byte);
+        bytes.extend(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// The order of the bytes of UTF-16.
 #[derive(Clone, Copy, Debug)]
 enum ByteOrder {

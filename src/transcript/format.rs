@@ -1,9 +1,9 @@
 use std::fmt;
 
 use super::{
-    Api, Decoder, anthropic, atif, chat, claude_code, claude_web, cline, codex, continue_dev,
-    copilot, frames, gemini, goose, har, inspect, kimi, mini_swe_agent, opencode, openhands, otlp,
-    pi, qwen_code, responses, swe_agent, tau_bench, toolbench, wire,
+    Api, Decoder, anthropic, atif, bytes, chat, claude_code, claude_web, cline, codex,
+    continue_dev, copilot, frames, gemini, goose, har, inspect, kimi, mini_swe_agent, opencode,
+    openhands, otlp, pi, qwen_code, responses, swe_agent, tau_bench, toolbench, wire,
 };
 use crate::json::Value;
 
@@ -304,8 +304,13 @@ impl TranscriptFormat {
     }
 
     /// The folder that a session worked in, where this record, or its document, says it.
-    pub(super) fn stated_folder(self, record: &Value) -> Option<&str> {
-        self.traits().folder.iter().find_map(|place| record.pointer(place)?.as_str())
+    pub(super) fn stated_folder(self, record: &Value) -> Option<String> {
+        let stated = self.traits().folder.iter().find_map(|at| record.pointer(at)?.as_str())?;
+        // Editors state a URI, in which a slash stands before the drive of Windows.
+        let uri = stated.strip_prefix("file://").filter(|path| path.starts_with('/'));
+        let path = uri.map_or_else(|| stated.to_owned(), bytes::of_percent);
+        let of_drive = path.strip_prefix('/').filter(|path| path.get(1..2) == Some(":"));
+        Some(of_drive.map_or_else(|| path.clone(), str::to_owned))
     }
 
     /// The format with this name.

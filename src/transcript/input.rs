@@ -219,7 +219,7 @@ impl<R: BufRead> Transcript<R> {
         let first = self.sink.made();
         let is_kept = self.sink.keeps_exchanges();
         if self.sink.report.folder.is_none() && !self.is_joined {
-            self.sink.report.folder = self.format.stated_folder(&value).map(str::to_owned);
+            self.sink.report.folder = self.format.stated_folder(&value);
         }
         let mut request =
             if is_kept { Exchange::of_document(self.format, &value, line) } else { None };
@@ -507,6 +507,11 @@ mod tests {
 
     #[test]
     fn each_agent_says_the_folder_at_its_own_place() {
+        let check = |text: &str, folder: &str| {
+            let mut transcript = Transcript::new(text.as_bytes()).unwrap();
+            transcript.by_ref().for_each(|record| drop(record.unwrap()));
+            assert_eq!(transcript.report().folder.as_deref(), Some(folder), "{text}");
+        };
         for text in [
             r#"{"type":"user","sessionId":"s","cwd":"/w","message":{"role":"user","content":"x"}}"#,
             r#"{"timestamp":"2026-11-29T10:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/w"}}"#,
@@ -517,9 +522,17 @@ mod tests {
              {\"info\": {\"role\": \"user\"}, \"parts\": [{\"type\": \"text\", \"text\": \"x\"}]}\n  ]\n}",
             r#"{"working_dir":"/w","message_count":0}"#,
         ] {
-            let mut transcript = Transcript::new(text.as_bytes()).unwrap();
-            transcript.by_ref().for_each(|record| drop(record.unwrap()));
-            assert_eq!(transcript.report().folder.as_deref(), Some("/w"), "{text}");
+            check(text, "/w");
+        }
+        for (uri, folder) in [
+            ("file:///w/tide%20%C3%A4%", "/w/tide ä%"),
+            ("file:///c%3A/w", "c:/w"),
+            ("vscode-remote://quay/w%20", "vscode-remote://quay/w%20"),
+        ] {
+            let history = r#"[{"message":{"role":"user","content":"x"}}]"#;
+            let text =
+                format!(r#"{{"sessionId":"s","workspaceDirectory":"{uri}","history":{history}}}"#);
+            check(&text, folder);
         }
     }
 }
