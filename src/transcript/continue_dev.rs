@@ -36,6 +36,9 @@ impl super::Decoder for ContinueReader {
             return;
         };
         sink.session(document.str_at("sessionId").unwrap_or("1"));
+        if let Some(system) = system_prompt(&history) {
+            chat::system_prompt(system.into(), line, sink);
+        }
         let copied = copied(&document, &history);
         if copied.is_none() {
             sink.note(
@@ -64,6 +67,13 @@ impl super::Decoder for ContinueReader {
     }
 }
 
+/// The system prompt of the last request of which the session holds the text as it was sent.
+fn system_prompt(history: &[Value]) -> Option<&str> {
+    let logs = history.iter().filter_map(|item| item.get("promptLogs")?.as_array()).flatten();
+    let sent = logs.filter_map(|log| log.str_at("prompt")?.strip_prefix("<system>\n")).last()?;
+    Some(sent.split_once("\n\n<user>\n").map_or(sent, |(system, _)| system))
+}
+
 /// How many of the first messages a fork copied. A session states what its own requests came to, so the
 /// answers before those that make up the sum are copies. `None` where several answers report their usage
 /// and the session states no sum.
@@ -89,6 +99,11 @@ fn copied(document: &Object, history: &[Value]) -> Option<usize> {
 fn item(message: Object, mut item: Object, is_copy: bool, line: u64, sink: &mut Sink) {
     if item.get("editorState") == message.get("content") {
         item.shift_remove("editorState");
+    }
+    for key in ["appliedRules", "promptLogs"] {
+        if take::list(&mut item, key).is_some_and(|list| !list.is_empty()) {
+            sink.skip(key);
+        }
     }
     let mut results = FrameDraft::record(Source::Environment, line);
     let states = take::list(&mut item, "toolCallStates").unwrap_or_default();
@@ -240,6 +255,29 @@ mod tests {
         assert_eq!(stated(75), (vec![true, true, false], 0));
         assert_eq!(stated(0), (vec![true, true, true], 0));
         assert_eq!(read(""), (vec![false, false, false], 1));
+    }
+
+    #[test]
+    fn prompts_are_logged_with_the_system_prompt() {
+        check(
+            r#"{"sessionId": "s", "history": [
+                 {"message": {"role": "user", "content": "Look"}, "appliedRules": [{"name": "r", "rule": "Be kind."}], "promptLogs": []},
+                 {"message": {"role": "assistant", "content": "Hm"}, "promptLogs": [{"prompt": "<system>\nBe.\n\n<user>\nLook\n\n"}, {"prompt": "<system>\nBe kind.\n\n<user>\nLook\n\n"}]},
+                 {"message": {"role": "assistant", "content": "So"}, "promptLogs": [{"prompt": "Sum up", "completion": "T"}]}]}"#,
+            r#"
+            continue
+            # s
+            system -
+              system "Be kind."
+            user message
+              event "Look"
+            agent message
+              speech "Hm"
+            agent message
+              speech "So"
+            messages 3, calls 0, results 0, sessions 1, unknown 0, skipped {"appliedRules": 1, "promptLogs": 2, "sessionId": 1}
+            "#,
+        );
     }
 
     #[test]
