@@ -2,7 +2,7 @@
 
 use super::{
     copilot_usage::CopilotUsage,
-    draft::FrameDraft,
+    draft::{CompactionRecord, FrameDraft, Replaced},
     parts::{self, Arguments, with_origin},
     sink::Sink,
     take,
@@ -13,11 +13,16 @@ use crate::{
     veil::{CallOutcome, Facet, Source},
 };
 
+/// The event that a compaction ends with.
+const COMPACTED: &str = "session.compaction_complete";
+
 /// Reads lines of `{type, data, id, parentId, timestamp}`.
 #[derive(Default)]
 pub(super) struct CopilotReader {
     usage: CopilotUsage,
     line: u64,
+    /// Where a compaction began. The session may go on meanwhile: what came later is kept.
+    compacts: Option<u64>,
 }
 
 impl CopilotReader {
@@ -72,6 +77,7 @@ impl super::Decoder for CopilotReader {
             "tool.execution_complete" => result,
             "system.message" => |data, draft| text(data, FacetType::SYSTEM, draft),
             "assistant.reasoning" => |data, draft| text(data, FacetType::THOUGHT, draft),
+            COMPACTED => summary,
             "abort" => return sink.skip(&kind),
             "session.shutdown" => return self.shutdown(&mut event, line, sink),
             other if other.contains('.') => {
@@ -82,6 +88,9 @@ impl super::Decoder for CopilotReader {
                     }
                     self.without_messages(line, sink);
                     self.usage.start(other == "session.resume");
+                }
+                if other == "session.compaction_start" {
+                    self.compacts = Some(line);
                 }
                 if let ("session.usage_record", Some(data)) = (other, event.get("data")) {
                     self.usage.record(data);
@@ -100,7 +109,7 @@ impl super::Decoder for CopilotReader {
             }
             "user.message" => Source::User,
             "system.message" => Source::System,
-            "tool.execution_complete" => Source::Environment,
+            "tool.execution_complete" | COMPACTED => Source::Environment,
             _ => Source::Agent,
         };
         let mut draft = FrameDraft {
@@ -113,6 +122,15 @@ impl super::Decoder for CopilotReader {
         // The system prompt is no message, whatever its type is called.
         draft.is_message &= kind != "system.message";
         read(data, &mut draft);
+        if kind == COMPACTED {
+            draft.session_usage = self.usage.compaction(data);
+            if let (Some(told), Some(line)) = (&mut draft.compacted, self.compacts.take()) {
+                told.replaced = Replaced::BeforeLine(line);
+            }
+            if draft.facets.is_empty() && draft.session_usage.is_empty() {
+                return sink.skip(&kind);
+            }
+        }
         (draft.uuid, draft.timestamp) =
             (take::text(&mut event, "id"), take::text(&mut event, "timestamp"));
         draft.payload = event;
@@ -146,6 +164,14 @@ fn user_message(data: &mut Object, draft: &mut FrameDraft) {
             }
             text(data, FacetType::EVENT, draft);
         }
+    }
+}
+
+/// What the model reads in the place of what came before.
+fn summary(data: &mut Object, draft: &mut FrameDraft) {
+    if let Some(content) = take::text(data, "summaryContent").filter(|text| !text.is_empty()) {
+        draft.facets.push(parts::text(FacetType::SUMMARY, content));
+        draft.compacted = Some(CompactionRecord::of("copilot"));
     }
 }
 
@@ -211,7 +237,8 @@ fn result(data: &mut Object, draft: &mut FrameDraft) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::check;
+    use super::super::{Transcript, sample::check};
+    use crate::veil::Compaction;
 
     #[test]
     fn requests_are_calls_and_completions_are_results() {
@@ -261,5 +288,35 @@ mod tests {
             messages 4, calls 2, results 2, sessions 1, unknown 3, skipped {"abort": 1, "session.start": 1, "tool.execution_start": 1}
             "#,
         );
+    }
+
+    #[test]
+    fn a_summary_takes_the_place_of_what_came_before_it_was_begun() {
+        let input = r#"{"type":"system.message","data":{"content":"Be kind."},"id":"e1"}
+{"type":"user.message","data":{"content":"List"},"id":"e2"}
+{"type":"session.compaction_start","data":{},"id":"e3"}
+{"type":"user.message","data":{"content":"Meanwhile"},"id":"e4"}
+{"type":"session.compaction_complete","data":{"success":true,"summaryContent":"A list","compactionTokensUsed":{"input":9,"output":2}},"id":"e5","timestamp":"t5"}
+{"type":"session.compaction_complete","data":{"success":false,"error":"no"},"id":"e6"}"#;
+        check(
+            input,
+            r#"
+            copilot
+            # 1
+            system - e1 {"type":"system.message","data":{}}
+              system "Be kind."
+            user message e2 {"type":"user.message","data":{}}
+              event "List"
+            user message e4 {"type":"user.message","data":{}}
+              event "Meanwhile"
+            environment - e5 t5 {"type":"session.compaction_complete","sessionUsage":[{"usage":{"input":9,"output":2}}],"data":{"success":true,"compactionTokensUsed":{"input":9,"output":2}}}
+              summary "A list"
+            messages 2, calls 0, results 0, sessions 1, unknown 0, skipped {"session.compaction_complete": 1, "session.compaction_start": 1}
+            "#,
+        );
+        let frames = Transcript::new(input.as_bytes()).unwrap();
+        let frames: Vec<_> = frames.map(|record| record.unwrap().frame).collect();
+        let told = Compaction::of(&frames[3]).unwrap().unwrap();
+        assert_eq!((told.from.get(), told.to.get()), (0, 1));
     }
 }

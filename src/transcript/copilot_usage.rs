@@ -11,13 +11,13 @@ use crate::{
     veil::ModelAnswer,
 };
 
-/// The kinds of tokens: as they are read from here on, and as the program calls them.
-const KINDS: [(&str, &str); 5] = [
-    ("input_tokens", "inputTokens"),
-    ("cached_input_tokens", "cacheReadTokens"),
-    ("cache_write_input_tokens", "cacheWriteTokens"),
-    ("output_tokens", "outputTokens"),
-    ("reasoning_output_tokens", "reasoningTokens"),
+/// The kinds of tokens: as they are read from here on, and as the program calls them, now and before.
+const KINDS: [(&str, &[&str]); 5] = [
+    ("input_tokens", &["inputTokens", "input"]),
+    ("cached_input_tokens", &["cacheReadTokens", "cachedInput"]),
+    ("cache_write_input_tokens", &["cacheWriteTokens"]),
+    ("output_tokens", &["outputTokens", "output"]),
+    ("reasoning_output_tokens", &["reasoningTokens"]),
 ];
 const OUTPUT: usize = 3;
 
@@ -47,6 +47,21 @@ impl CopilotUsage {
         let id = stated.str_at("apiCallId").unwrap_or_default();
         let id = if id.is_empty() { format!("#{}", self.waiting.len()) } else { id.to_owned() };
         self.waiting.insert(id, usage);
+    }
+
+    /// Takes the data of `session.compaction_complete`: the usage of the call that wrote the summary, which
+    /// a record may have stated before.
+    pub(super) fn compaction(&mut self, data: &Object) -> Vec<ModelAnswer> {
+        let stated = data.get("compactionTokensUsed").and_then(Value::as_object);
+        let Some(stated) = stated else { return Vec::new() };
+        let model = stated.str_at("model");
+        let usage = of_model(model, stated);
+        let sums = |usage: &Object| (figures(usage)[0], figures(usage)[OUTPUT]);
+        match self.waiting.values().position(|known| sums(known) == sums(&usage)) {
+            Some(at) => drop(self.waiting.shift_remove_index(at)),
+            None => add(&mut self.reported, model, figures(&usage)),
+        }
+        answers([usage].into_iter())
     }
 
     /// Takes the data of a message: what it states itself, or a record does.
@@ -164,7 +179,7 @@ fn of_model(model: Option<&str>, stated: &Object) -> Object {
     let mut usage = Object::new();
     usage.put_some("model", model);
     for (key, own) in KINDS {
-        usage.put_some(key, stated.get(own).cloned());
+        usage.put_some(key, own.iter().find_map(|own| stated.get(own)).cloned());
     }
     usage
 }
@@ -208,9 +223,12 @@ mod tests {
     #[track_caller]
     fn check(events: &[&str], expected: &str) {
         let line = |event: &&str| match event.split_once(' ') {
-            Some((model, output)) if !event.starts_with('{') => format!(
+            Some((model, output)) if output.parse::<u64>().is_ok() => format!(
                 r#"{{"type":"assistant.message","data":{{"content":"Yes.","model":"{model}","outputTokens":{output}}},"id":"i"}}"#
             ),
+            Some((kind @ ("compaction_complete" | "usage_record"), data)) => {
+                format!(r#"{{"type":"session.{kind}","data":{data},"id":"i"}}"#)
+            }
             _ => format!(r#"{{"type":"session.shutdown","data":{event},"id":"i"}}"#),
         };
         let head = [
@@ -262,5 +280,27 @@ mod tests {
             &["m 12", r#"{"modelMetrics":{"m":{"usage":{"inputTokens":-1,"outputTokens":12}}}}"#],
             r#"m {"output":0,"unreadable":["input"]}"#,
         );
+    }
+
+    #[test]
+    fn the_call_of_a_compaction_counts_once() {
+        let end = r#"{"modelMetrics":{"m":{"usage":{"inputTokens":109,"outputTokens":12,"cacheReadTokens":30}}}}"#;
+        for used in [
+            r#"{"inputTokens":90,"outputTokens":7,"cacheReadTokens":30,"model":"m"}"#,
+            r#"{"input":90,"output":7,"cachedInput":30}"#,
+        ] {
+            let told = format!(
+                r#"compaction_complete {{"summaryContent":"So far","compactionTokensUsed":{used}}}"#
+            );
+            let model = if used.contains("model") { "m" } else { "?" };
+            let expected = format!(
+                "{model} {{\"input\":90,\"cacheRead\":30,\"output\":7}}\n\
+                 m {{\"input\":19,\"cacheRead\":0,\"output\":0}}"
+            );
+            check(&["m 5", &told, end], &expected);
+            // A record may say the same before.
+            let record = r#"usage_record {"usage":{"model":"m","apiCallId":"c","inputTokens":90,"outputTokens":7,"cacheReadTokens":30}}"#;
+            check(&["m 5", record, &told, end], &expected);
+        }
     }
 }

@@ -220,7 +220,7 @@ formats! {
     /// Events of the Copilot CLI.
     Copilot "copilot" by "lines with an object `data` and a dotted `type`, for example `session.start`":
         never, copilot::CopilotReader::is_line, copilot::CopilotReader::default(),
-        Traits { folder: &["/data/cwd", "/data/context/cwd"], ..GROWING };
+        Traits { folder: &["/data/cwd", "/data/context/cwd"], ..TRANSCRIPT };
     /// Wire logs of the Kimi CLI.
     Kimi "kimi" by "lines of type `metadata` with `protocol_version`, or of a type that begins `context.append_`":
         never, kimi::KimiReader::is_line, kimi::KimiReader::default(),
