@@ -79,7 +79,7 @@ fn end_of_sentence(text: &str) -> usize {
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
         let ends = matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace)
-            || matches!(c, '。' | '！' | '？');
+            || matches!(c, '。' | '！' | '？' | '।' | '؟');
         if ends {
             return at + c.len_utf8();
         }
@@ -101,7 +101,7 @@ pub(crate) fn words(lower: &str) -> Vec<&str> {
 /// Whether a sentence asks: by its mark, or by the words that it begins with.
 pub(crate) fn is_question(sentence: &str) -> bool {
     let end = sentence.trim_end_matches(|c: char| c.is_whitespace() || "\"')*_`”’».!".contains(c));
-    if end.ends_with(['?', '？']) || sentence.contains("? (") {
+    if end.ends_with(['?', '？', '؟']) || sentence.contains("? (") {
         return true;
     }
     let lower = lower(sentence);

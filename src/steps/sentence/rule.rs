@@ -180,6 +180,50 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_for_once_is_no_rule() {
+        for text in [
+            "Write only the gate for now.",
+            "With this chart in mind, write only the gate.",
+            "Avec ce plan en tête, écris seulement la porte.",
+            "Ajoute uniquement la lampe.",
+            "Schreib jetzt nur das Tor.",
+            "Escribe solo la puerta ahora.",
+            "Scrivi solo la porta.",
+            "Напиши только ворота.",
+        ] {
+            assert!(!is_rule(text), "{text}");
+        }
+        for text in [
+            "Après chaque marée, écris seulement la date.",
+            "Utilise seulement la corde neuve.",
+            "Schreib nur auf Deutsch.",
+            "Пиши только на русском.",
+        ] {
+            assert!(is_rule(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn rules_are_known_in_the_languages_of_the_lists() {
+        for text in [
+            "لا تعدل أبدا ملفات المرفأ.",
+            "شغّل دائما الاختبارات قبل الإرسال.",
+            "Liman dosyalarını asla değiştirme.",
+            "Göndermeden önce her zaman testleri çalıştır.",
+            "Không bao giờ sửa bến tàu.",
+            "Luôn chạy kiểm thử trước khi gửi.",
+            "Ніколи не змінюй причал без мене.",
+            "Завжди запускай тести перед комітом.",
+            "घाट की फ़ाइलें कभी मत बदलो।",
+            "भेजने से पहले हमेशा टेस्ट चलाओ।",
+            "提交之前一定要运行测试。",
+        ] {
+            assert!(is_rule(text), "{text}");
+        }
+        assert_eq!(rules("घाट ठीक करो। नाव को कभी मत छुओ। धन्यवाद।"), ["नाव को कभी मत छुओ।"]);
+    }
+
+    #[test]
     fn a_rule_keeps_the_code_that_it_ends_with() {
         let text = "Done? Run exactly this command:\n\n```sh\nmake tide\n```\nThen stop.";
         let rule = rules(text)[0];

@@ -13,8 +13,8 @@ use crate::text::{
         },
         convention::{ONES, TOLD},
         rule::{
-            COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, ONCES, ONLYS, PARTICIPLES,
-            PERSONS, SENSES, TASKS,
+            COUNTS, DENIALS, ENDINGS, GUESSED, IRREGULAR_PAST, NOTS, NOWS, ONCES, ONLYS,
+            PARTICIPLES, PERSONS, SENSES, TASKS,
         },
         standing::{WANTING, YOURS},
     },
@@ -128,9 +128,12 @@ pub(super) fn is_task(word: &str, before: &[&str], after: &[&str]) -> bool {
     let is_one = |word: &&str| SUBJECTS.contains(word);
     let is_behind = is_verb(after.first());
     let what = after.get(usize::from(is_behind));
+    // Other alphabets have no articles.
+    let has_articles = word.chars().any(|c| c.is_ascii());
+    let is_now = || holds(&after.join(" "), &NOWS);
     ONLYS.contains(&word)
         && (is_behind || is_verb(before.first()) || is_verb(after.last()))
-        && what.is_some_and(is_one)
+        && (what.is_some_and(is_one) || what.is_some() && !has_articles || is_now())
         && !after.iter().any(|word| ONCES.contains(word))
 }
 
