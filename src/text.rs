@@ -177,6 +177,11 @@ pub(crate) fn holds(lower: &str, words: &[&str]) -> bool {
     })
 }
 
+/// As [`holds`], with what may stand around words of other alphabets: endings, or no blanks.
+pub(crate) fn mentions(lower: &str, words: &[&str]) -> bool {
+    holds(lower, words) || words.iter().any(|word| !word.is_ascii() && lower.contains(word))
+}
+
 /// Whether a text begins with one of the words, whole.
 fn begins_with_any(text: &str, words: &[&str]) -> bool {
     let first = text.as_bytes().first();

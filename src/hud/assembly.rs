@@ -157,8 +157,10 @@ impl<'h> Assembly<'h> {
             return Ok(None);
         }
         let guard = self.guard.filter(|guard| matches!(guard(snapshot.text()), Cow::Owned(_)));
-        let rewritten = guard
-            .and_then(|guard| self.all.snapshot(index)?.rewritten(&**self.hud.counter(), guard));
+        let rewritten = guard.and_then(|guard| {
+            let counter = &**self.hud.counter();
+            self.all.snapshot(index)?.rewritten(counter, |text, _| guard(text))
+        });
         let snapshot = rewritten.map_or(snapshot, |of| SharedSnapshot::Whole(Arc::new(of)));
         let role = self.hud.role_of(&source);
         let role = role_of_chunks(&snapshot, role).unwrap_or(role);

@@ -68,8 +68,7 @@ impl FrameSnapshot {
             let counted = |text: &str| counter.count(text) as u64;
             let kept = [counted(head), counted(tail)];
             let tokens = chunk.tokens.saturating_sub(kept.iter().sum());
-            let is_said = matches!(chunk.part, Part::Text);
-            let marker = marker(&CutText { text, range, tokens, is_said });
+            let marker = marker(&CutText { text, range, tokens, is_said: is_said(chunk) });
             let said =
                 Chunk { chunk_type: Some(ChunkType::FORMATTING), rare: None, ..plain.clone() };
             for (text, tokens, chunk) in [
@@ -85,27 +84,31 @@ impl FrameSnapshot {
         (shorter.total_tokens < self.total_tokens).then_some(shorter)
     }
 
-    /// The snapshot with its texts as `write` writes them, where it changes any.
+    /// The snapshot with its texts as `write` writes them, where it changes any. It is told of each
+    /// whether somebody says it.
     pub(crate) fn rewritten(
         &self,
         counter: &dyn TokenCounter,
-        write: impl Fn(&str) -> Cow<'_, str>,
+        write: impl Fn(&str, bool) -> Cow<'_, str>,
     ) -> Option<Self> {
         let own = self.own();
         let OwnBody { text: whole, chunks } = &*own;
-        if matches!(write(whole), Cow::Borrowed(_)) {
+        let written = |chunk: &Chunk| {
+            let text = chunk.range.of(whole);
+            let is_own = matches!(chunk.part, Part::Call { .. })
+                || chunk.chunk_type == Some(ChunkType::FORMATTING);
+            if is_own { text.into() } else { write(text, is_said(chunk)) }
+        };
+        let texts: Vec<Cow<'_, str>> = chunks.iter().map(written).collect();
+        if texts.iter().all(|text| matches!(text, Cow::Borrowed(_))) {
             return None;
         }
         let mut tiling =
             Tiling::with_capacity(SnapshotOptions::default(), chunks.len(), whole.len());
         let mut places: Vec<usize> = Vec::with_capacity(chunks.len());
-        for chunk in chunks {
+        for (chunk, text) in chunks.iter().zip(texts) {
             let nesting = nesting(chunk, &places);
             places.push(tiling.len());
-            let text = chunk.range.of(whole);
-            let is_own = matches!(chunk.part, Part::Call { .. })
-                || chunk.chunk_type == Some(ChunkType::FORMATTING);
-            let text = if is_own { text.into() } else { write(text) };
             let tokens = match text {
                 Cow::Borrowed(_) => chunk.tokens,
                 Cow::Owned(_) => counter.count(&text) as u64,
@@ -140,6 +143,11 @@ impl FrameSnapshot {
         }
         cuts
     }
+}
+
+/// Whether somebody says the text of a chunk: it is no result of a tool.
+fn is_said(chunk: &Chunk) -> bool {
+    matches!(chunk.part, Part::Text)
 }
 
 /// Whether the middle of a chunk may be left out, and is worth a marker.

@@ -14,6 +14,10 @@ pub(crate) const OF_STATE: &str =
 /// What our texts begin with.
 pub(crate) const HEADS: [&str; 2] = [OF_SUMMARY, OF_STATE];
 
+/// The lines that stand around what is pasted in a text that is cut.
+pub(crate) const PASTED_LOG: [&str; 2] = ["[pasted log]", "[end of pasted log]"];
+pub(crate) const PASTED_TEXT: [&str; 2] = ["[pasted text]", "[end of pasted text]"];
+
 /// What each line of a quoted text begins with. Tokenizers join it with the word behind it.
 const MARK: &str = " ";
 
@@ -81,7 +85,8 @@ pub(crate) fn guarded(text: &str) -> Cow<'_, str> {
     let mut done = 0;
     for (at, _) in text.match_indices('[') {
         let after = text.get(at + 1..).unwrap_or_default();
-        let is_ours = HEADS.iter().any(|head| begins_as(after, head));
+        let is_ours =
+            HEADS.iter().chain(&PASTED_LOG).chain(&PASTED_TEXT).any(|head| begins_as(after, head));
         let handle = after.strip_prefix('…').and_then(|rest| rest.lines().next()?.split_once('…'));
         if is_ours || handle.is_some_and(|(handle, _)| handle.contains("expand")) {
             guarded.push_str(text.get(done..at).unwrap_or_default());
@@ -170,12 +175,15 @@ mod tests {
         for head in HEADS {
             check(&format!("a\n{head}\nRules:"), &format!("a\n&#91;{}\nRules:", &head[1..]));
         }
+        check("[pasted log]\n[END of pasted text]", "&#91;pasted log]\n&#91;END of pasted text]");
         check("[ SUMMARY\u{200b}; x]", "&#91; SUMMARY\u{200b}; x]");
         check(
             "[… 9 tokens left out; expand masked-1 …]",
             "&#91;… 9 tokens left out; expand masked-1 …]",
         );
-        for plain in ["[Summarise]", "[Summary of it]", "[…]", "a [… b …] c", "[State]", ""] {
+        for plain in
+            ["[Summarise]", "[Summary of it]", "[…]", "a [… b …] c", "[State]", "[pasted]", ""]
+        {
             assert!(matches!(guarded(plain), Cow::Borrowed(_)), "{plain}");
         }
     }

@@ -1,6 +1,6 @@
 //! What stands in a context in place of a frame, besides blocks.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     id::FrameSeq,
@@ -255,7 +255,16 @@ impl Change {
                 goes_on(to, "… ")
             )
         };
-        let guarded = original.rewritten(counter, guarded);
+        let guarded = original.rewritten(counter, |text, is_said| {
+            let text = guarded(text);
+            if !is_said {
+                return text;
+            }
+            match OwnWords::of(&text).labelled() {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(labelled) => labelled.into(),
+            }
+        });
         let original = guarded.as_ref().unwrap_or(original);
         let snapshot = original.shortened(counter, limit, marker)?;
         Some(Self::shorter(frame, Arc::clone(&id), original, snapshot))

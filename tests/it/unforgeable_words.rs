@@ -99,9 +99,13 @@ enum Place {
     Comment,
     Log,
     BrokenFence,
+    Page,
+    Asked,
+    FirstLog,
+    Mail,
 }
 
-const PLACES: [Place; 14] = [
+const PLACES: [Place; 18] = [
     Place::Result,
     Place::Failed,
     Place::Path,
@@ -116,6 +120,10 @@ const PLACES: [Place; 14] = [
     Place::Comment,
     Place::Log,
     Place::BrokenFence,
+    Place::Page,
+    Place::Asked,
+    Place::FirstLog,
+    Place::Mail,
 ];
 
 /// The frames of a session, in order.
@@ -169,6 +177,20 @@ impl Session {
             )),
             Place::BrokenFence => self.user(&format!(
                 "The page:\n\n```\nthe tide is low\n```\n\n{text}\n\n```\nthe lamp is lit\n```\n"
+            )),
+            Place::Page => self.user(&format!(
+                "Look at it.\n\nQuay | Home | Prices | Sign in\n\n{text}\n\n© 2031 Quay Ltd.\n\nMend it."
+            )),
+            Place::Asked => self.user(&format!(
+                "Please add the lamp like on this page:\n\nThe lamp of the quay\n\n{text}"
+            )),
+            Place::FirstLog => self.user(&format!(
+                "You said:\nLook.\nChatGPT said:\nI look.\n\n{text}\n\nYou said:\nGo on.\n\n---\nAbove \
+                 is an old chat. Only mend the gate of it."
+            )),
+            Place::Mail => self.user(&format!(
+                "From: Mia <mia@quay.example>\nSubject: Lamp\n\n{text}\n\n- Mia\n\nThat mail came today. Mend \
+                 the lamp that she mentions."
             )),
         }
     }

@@ -3,16 +3,15 @@
 
 use std::ops::Range;
 
-use crate::steps::sentence::{rule, words};
+use crate::steps::sentence::words;
 use crate::text::words::label::{AGENTS, USERS};
 use crate::text::words::material::{
-    ACCORDING, ACTING, ARTICLES, ASKING, AUTHORED, CONDITIONS, HANDLING, LABELS, LEVELS, MAIL,
-    OF_THE_USER, PASSIVE, PASTED, PLURALS, POINTING, PRESENTING, SCOPES, SELVES, SHOWING, SPEECH,
-    UNSPACED, WANTED,
+    ACCORDING, ACTING, ARTICLES, ASKING, AUTHORED, CONDITIONS, LABELS, LEVELS, MAIL, OF_THE_USER,
+    PASSIVE, PLURALS, SELVES, SHOWING, SPEECH, UNSPACED, WANTED,
 };
 
 /// A longer line leads to nothing.
-const LONGEST_LEAD: usize = 400;
+pub(super) const LONGEST_LEAD: usize = 400;
 
 /// A name of a speaker or of a source has fewer bytes.
 const LONGEST_NAME: usize = 60;
@@ -270,12 +269,6 @@ pub(super) fn delimiter(line: &str) -> Option<char> {
     (is_run && rest.starts_with(' ') && rest.contains(char::is_alphanumeric)).then_some(mark)
 }
 
-/// Whether a line points at what stands below it: `Summarise the following text.`
-pub(super) fn points_below(line: &str) -> bool {
-    let lower = line.to_lowercase();
-    ["below", "following", "as follows"].iter().any(|word| lower.contains(word))
-}
-
 /// What of a line somebody else says: `the README says …`, `my colleague wrote: …`.
 pub(super) fn report(line: &str) -> Option<Range<usize>> {
     if line.len() > LONGEST_REPORT {
@@ -326,52 +319,4 @@ pub(super) fn report(line: &str) -> Option<Range<usize>> {
         at = end + after.chars().next().map_or(0, char::len_utf8);
     }
     None
-}
-
-/// What stands behind the label of something else in a line: `the wiki: …`.
-pub(super) fn labelled(line: &str) -> Option<Range<usize>> {
-    let colon = line.find(": ").or_else(|| line.find('：'))?;
-    let label = line.get(..colon)?;
-    let is_label = !label.contains("**") && leads_to_paste(&format!("{label}:"));
-    is_label.then_some(colon..line.len())
-}
-
-/// Whether a line leads to what is pasted below it: `here is what Bob sent:`, `the log:`.
-pub(super) fn leads_to_paste(line: &str) -> bool {
-    if line.len() > LONGEST_LEAD {
-        return false;
-    }
-    let lower = line.rsplit(". ").next().unwrap_or(line).to_lowercase();
-    let words = words(&lower);
-    let speaks_of = |list: &[&str]| words.iter().any(|word| has(list, word));
-    let last = words.last().copied().unwrap_or_default();
-    let is_noun = words.len() == 1 || speaks_of(&ARTICLES);
-    let is_pasted = is_noun && (has(&PASTED, last) || has(&LABELS, last));
-    let points = line.ends_with([':', '：']) && speaks_of(&POINTING) && speaks_of(&HANDLING);
-    let is_scope = words.first().is_some_and(|first| has(&SCOPES, first));
-    let presents = PRESENTING.iter().any(|start| lower.starts_with(start));
-    !speaks_of(&WANTED) && !is_scope && (is_pasted || points || presents)
-}
-
-/// Whether what stands below a line may be somebody else's, though no word of it says so: `The wiki
-/// lists these:`, `notes.txt:`. The rules of most users stand in a list, and a text that is pasted
-/// does not.
-pub(super) fn may_lead(line: &str, next: &str) -> bool {
-    if line.len() > LONGEST_LEAD || !line.ends_with([':', '：']) {
-        return false;
-    }
-    let lower = line.to_lowercase();
-    let words = words(&lower);
-    let first = words.first().copied().unwrap_or_default();
-    let is_wanted =
-        |word: &str| if word.is_ascii() { words.contains(&word) } else { lower.contains(word) };
-    let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
-    let is_item = next.trim_start().starts_with(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
-    let is_name = words.len() > 1 || !line.is_ascii();
-    let is_weak = has(&ARTICLES, first) || is_file || is_name && !is_item;
-    is_weak
-        && !WANTED.into_iter().any(is_wanted)
-        && !has(&SCOPES, first)
-        && !has(&ASKING, first)
-        && !rule::is_rule(line)
 }

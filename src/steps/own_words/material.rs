@@ -10,6 +10,8 @@ pub(super) struct Material {
     /// What its rest begins with, and its beginning ends with, where a text is cut inside of it.
     pub(super) open: String,
     pub(super) close: String,
+    /// The lines around it where a part of the text is left out, if it marks itself by none.
+    pub(super) label: Option<[&'static str; 2]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,26 @@
 //! The scan of a user's message for what stands in it that is not the user's.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use super::{
+    closing::{Log, closing},
+    lead::{labelled, leads_to_paste, may_ask, may_lead, points_below},
     line_kind::{
         Begin, begin, chat_turn, columns, delimiter, has, is_authored, is_block_of_yaml,
         is_chat_head, is_data, is_logged, is_mail_head, is_output, is_prose, is_ruled, is_shell,
-        is_subtitle, labelled, leads_to_paste, may_lead, points_below, report,
+        is_subtitle, report,
     },
     material::{Kind, Material},
+    page::{is_page_head, page},
     quotations::is_mark,
 };
 use crate::steps::sentence::{
     correction::{correction, says_instead},
     rule,
 };
-use crate::text::words::material::{
-    COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS,
+use crate::text::{
+    quote::{PASTED_LOG, PASTED_TEXT},
+    words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS},
 };
 
 /// Stands for the end of output: the prose behind it is the user's.
@@ -24,7 +28,7 @@ const PROSE: &str = "\n\n";
 
 /// What begins and ends several lines that are not the user's. Without an end all that follows is of
 /// somebody else.
-const BLOCKS: [(&str, &str); 34] = [
+const BLOCKS: [(&str, &str); 35] = [
     ("```", "```"),
     ("~~~", "~~~"),
     ("\"\"\"", "\"\"\""),
@@ -59,10 +63,8 @@ const BLOCKS: [(&str, &str); 34] = [
     ("[Pasted text", ""),
     (".. ", ""),
     ("Web search results", ""),
+    ("# aider chat started", ""),
 ];
-
-/// Stands before what a cut leaves of a log.
-const PASTED_LOG: &str = "[pasted log]\n";
 
 /// After so much material, tags inside of lines are looked at no more.
 const MOST_TAGS: usize = 500;
@@ -92,6 +94,8 @@ pub(super) struct Scan<'t> {
     led: Option<usize>,
     /// Whether the text is a summary: what only may lead to a paste is one of its headings.
     pub(super) is_summary: bool,
+    /// Where a page of the web stands that nothing leads to.
+    page: Option<Range<usize>>,
     /// Up to here a block may close and open again in what is pasted.
     reopens: usize,
 }
@@ -129,6 +133,7 @@ impl<'t> Scan<'t> {
             turns,
             second,
             led,
+            page: page(text),
             is_summary: false,
             reopens,
         }
@@ -149,8 +154,29 @@ impl<'t> Scan<'t> {
         let range = self.at..self.at + part.trim_end_matches(['\n', '\r']).len();
         // Nothing of what is pasted is a sentence of the user.
         let kind = if self.at < self.reopens { Kind::Paste } else { kind };
-        self.found.push(Material { range, kind, open: open.into(), close: close.into() });
+        let (open, close) = (open.into(), close.into());
+        self.found.push(Material { range, kind, open, close, label: None });
         self.at = end;
+    }
+
+    /// Takes what has no end up to that of the text, but for the user's own words behind it.
+    fn take_rest(&mut self, kind: Kind, open: impl Into<String>, close: impl Into<String>) {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        let is_log = rest.lines().next().is_some_and(|line| self.begins_log(line));
+        let log = is_log.then_some(if self.has_prose { Log::Led } else { Log::First });
+        let own = closing(rest, log).filter(|_| !self.is_summary).map(|from| self.at + from);
+        self.take(kind, own.unwrap_or(self.end), open, close);
+        if own.is_some() {
+            self.found.last_mut().into_iter().for_each(|of| of.label = Some(PASTED_TEXT));
+        }
+        self.take_behind();
+    }
+
+    /// Takes the user's own words behind what is pasted without an end: they are no rule.
+    fn take_behind(&mut self) {
+        if self.at < self.end {
+            self.take(Kind::Sentences, self.end, "", "");
+        }
     }
 
     pub(super) fn run(&mut self) {
@@ -166,7 +192,8 @@ impl<'t> Scan<'t> {
                 let block = self.text.get(self.at..block_end).unwrap_or_default();
                 is_patch = block.lines().any(|line| line.starts_with(['+', '@']));
             }
-            if !self.takes_block(line) && !self.takes_line(line, is_patch) {
+            if !self.takes_block(line) && !self.takes_page(line) && !self.takes_line(line, is_patch)
+            {
                 self.prose(line);
             }
         }
@@ -177,7 +204,17 @@ impl<'t> Scan<'t> {
         let plain = line.trim();
         let start = self.at + (line.len() - line.trim_start().len());
         if self.begins_log(line) {
-            self.take_log();
+            let at = self.found.len();
+            self.take_rest(Kind::Paste, format!("{}\n", PASTED_LOG[0]), "");
+            self.found.get_mut(at).into_iter().for_each(|log| log.label = Some(PASTED_LOG));
+            return true;
+        }
+        if let Some([begin, end]) = [PASTED_LOG, PASTED_TEXT].into_iter().find(|of| of[0] == plain)
+        {
+            let rest = self.text.get(self.at..self.end).unwrap_or_default();
+            let to = rest.rfind(end).map_or(self.end, |at| self.at + at + end.len());
+            self.take(Kind::Paste, to, format!("{begin}\n"), format!("\n{end}"));
+            self.take_behind();
             return true;
         }
         if let Some((name, end)) = self.foreign_tag(start) {
@@ -195,7 +232,11 @@ impl<'t> Scan<'t> {
         let next = self.text.get(self.at + line.len()..).and_then(|rest| rest.lines().next());
         let next = next.unwrap_or_default();
         if is_mail_head(plain) && is_mail_head(next) {
-            self.take(Kind::Paste, self.end, format!("{plain}\n"), "");
+            self.take_rest(Kind::Paste, format!("{plain}\n"), "");
+            return true;
+        }
+        if is_page_head(plain) && !next.trim_start().starts_with(['|', '-']) {
+            self.take_rest(Kind::Paste, format!("{plain}\n"), "");
             return true;
         }
         let is_table = columns(line).is_some_and(|of| columns(next) == Some(of)) || is_ruled(next);
@@ -204,7 +245,7 @@ impl<'t> Scan<'t> {
             && next.contains(": ")
             && self.text.get(..start).unwrap_or_default().trim().is_empty()
         {
-            self.take(Kind::Paste, self.end, "---\n", "");
+            self.take_rest(Kind::Paste, "---\n", "");
             return true;
         }
         let kind = match (begin(plain), begin(next.trim())) {
@@ -232,8 +273,11 @@ impl<'t> Scan<'t> {
             };
             let mut to = self.at + line.len();
             let lines = after.split_inclusive('\n').inspect(|line| to += line.len());
-            let to = if { lines }.any(|line| is_end(&line)) { to } else { self.end };
-            self.take(Kind::Paste, to, format!("{plain}\n"), "");
+            if { lines }.any(|line| is_end(&line)) {
+                self.take(Kind::Paste, to, format!("{plain}\n"), "");
+            } else {
+                self.take_rest(Kind::Paste, format!("{plain}\n"), "");
+            }
             self.may_reopen(|line| delimiter(line) == Some(of));
             return true;
         }
@@ -258,6 +302,7 @@ impl<'t> Scan<'t> {
         let fence = plain.get(..plain.len() - inside.len()).filter(|_| begin == end);
         let mut to = self.at + line.len();
         let is_line = !end.is_empty() && inside.contains(end);
+        let mut has_end = true;
         // Code inside of a line begins like a fence.
         if is_line && fence.is_some() && !inside.ends_with(end) {
             return false;
@@ -276,14 +321,18 @@ impl<'t> Scan<'t> {
             };
             let after = self.text.get(to..).unwrap_or_default().split_inclusive('\n');
             let found = after.inspect(|line| to += line.len()).find(is_end);
-            let all = if *end == PROSE { self.output_end() } else { self.end };
-            to = if found.is_some() { to } else { all };
+            has_end = found.is_some() || *end == PROSE;
+            to = if found.is_none() && *end == PROSE { self.output_end() } else { to };
         }
         let close = if end.trim().is_empty() || is_line {
             String::new()
         } else {
             format!("\n{}", fence.unwrap_or(end))
         };
+        if !has_end {
+            self.take_rest(Kind::Paste, format!("{plain}\n"), close);
+            return true;
+        }
         // Between blocks of code people say more than between parts of a text.
         let is_prose = fence.is_none() || has(&PROSES, &inside.trim().to_lowercase());
         let may_reopen = !end.trim().is_empty() && (is_prose || self.led == Some(self.at));
@@ -291,6 +340,16 @@ impl<'t> Scan<'t> {
         if may_reopen {
             self.may_reopen(|line| line.starts_with(begin) || line.starts_with(end));
         }
+        true
+    }
+
+    /// What is above the last line of a page of the web. The prose below it is the user's, and no rule.
+    fn takes_page(&mut self, line: &str) -> bool {
+        let is_in = |page: &mut Range<usize>| page.start <= self.at && self.at < page.end;
+        let page = self.page.take_if(|page| !line.trim().is_empty() && is_in(page));
+        let Some(page) = page.filter(|_| !self.is_summary) else { return false };
+        self.take(Kind::Paste, page.end, "> ", "");
+        self.take_behind();
         true
     }
 
@@ -313,22 +372,6 @@ impl<'t> Scan<'t> {
         turn > 0 && turn | later.sum::<u8>() == 3
     }
 
-    /// Takes a log of a chat up to the end. Where the user spoke before, a last paragraph of prose may
-    /// be the user's: it is no rule.
-    fn take_log(&mut self) {
-        let rest = self.text.get(self.at..self.end).unwrap_or_default().trim_end();
-        let last = rest.rfind("\n\n").filter(|_| self.has_prose).map(|at| at + 2);
-        let is_users = |from: &usize| {
-            let mut lines = rest.get(*from..).unwrap_or_default().lines();
-            lines.clone().next().is_some_and(is_prose) && lines.all(|line| chat_turn(line) == 0)
-        };
-        let last = last.filter(is_users);
-        self.take(Kind::Paste, last.map_or(self.end, |from| self.at + from), PASTED_LOG, "");
-        if last.is_some() {
-            self.take(Kind::Sentences, self.end, "", "");
-        }
-    }
-
     /// What a line is by itself: of a quotation, a comment, a log, code, data.
     fn takes_line(&mut self, line: &'t str, is_patch: bool) -> bool {
         let (end, plain) = (self.at + line.len(), line.trim());
@@ -347,7 +390,7 @@ impl<'t> Scan<'t> {
             return true;
         }
         if is_chat_head(plain) {
-            self.take(Kind::Quote, self.end, format!("{plain}\n"), "");
+            self.take_rest(Kind::Quote, format!("{plain}\n"), "");
             return true;
         }
         let mark = match begins(plain, &COMMENTS) {
@@ -436,7 +479,9 @@ impl<'t> Scan<'t> {
         }
         if leads {
             self.take_unmarked(plain, Kind::Paste);
-        } else if !self.is_summary && may_lead(plain, self.rest().trim_start()) {
+        } else if !self.is_summary
+            && (may_lead(plain, self.rest().trim_start()) || may_ask(plain, self.rest()))
+        {
             self.take_unmarked(plain, Kind::Sentences);
         }
     }
@@ -455,8 +500,11 @@ impl<'t> Scan<'t> {
         if !is_marked && !line.trim_start().starts_with(is_mark) {
             let block = self.text.get(at..paragraph_end(self.text, at)).unwrap_or_default();
             let is_printed = !is_authored(lead) && is_output(block);
-            let end = if is_printed { self.output_end() } else { self.end };
-            self.take(kind, end, format!("{lead}\n"), "");
+            if is_printed {
+                self.take(kind, self.output_end(), format!("{lead}\n"), "");
+            } else {
+                self.take_rest(kind, format!("{lead}\n"), "");
+            }
         }
     }
 

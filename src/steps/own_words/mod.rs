@@ -1,9 +1,12 @@
 //! What of a user's message is the user's own, and what it quotes or pastes. One scan tells them
 //! apart, and all that speaks for the user asks it: rules, what takes them back, words, excerpts.
 
+mod closing;
+mod lead;
 mod line_kind;
 mod material;
 mod message_scan;
+mod page;
 mod quotations;
 
 use std::{borrow::Cow, ops::Range};
@@ -132,6 +135,24 @@ impl<'t> OwnWords<'t> {
 
     fn part(&self, range: Range<usize>) -> &'t str {
         self.text.get(range).unwrap_or_default()
+    }
+
+    /// The text with lines around what is pasted in it without an end, by which each part of it says
+    /// whose it is. O(n).
+    pub(crate) fn labelled(&self) -> Cow<'t, str> {
+        let (mut labelled, mut at) = (String::new(), 0);
+        for of in &self.material {
+            let Some([begin, end]) = of.label else { continue };
+            let pasted = self.part(of.range.clone()).trim_start_matches(['\n', '\r']);
+            let before = self.part(at..of.range.end - pasted.len());
+            labelled.extend([before, begin, "\n", pasted, "\n", end]);
+            at = of.range.end;
+        }
+        if labelled.is_empty() {
+            return self.text.into();
+        }
+        labelled.push_str(self.part(at..self.text.len()));
+        labelled.into()
     }
 
     /// Whether nothing of it is the user's: all stands in tags, or behind marks of a quotation.

@@ -181,5 +181,5 @@ fn push(text: &str, range: Range<usize>, mark: char, found: &mut Vec<Material>) 
         '„' => '“',
         other => other,
     };
-    found.push(Material { range, kind, open: mark.into(), close: close.into() });
+    found.push(Material { range, kind, open: mark.into(), close: close.into(), label: None });
 }

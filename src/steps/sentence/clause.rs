@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::text::{
-    holds,
+    holds, mentions,
     words::{
         clause::{DECREES, FACTS, IDIOMS, ITS, JOINTS, LASTS, OBLIGING, SUBJECTS},
         constraint::BEFORE,
@@ -59,7 +59,7 @@ pub(super) fn is_told(clause: &str) -> bool {
 
 /// Whether a text says what has to be, or may be.
 pub(super) fn obliges(text: &str) -> bool {
-    holds(text, &OBLIGING) || OBLIGING.iter().any(|word| !word.is_ascii() && text.contains(word))
+    mentions(text, &OBLIGING)
 }
 
 /// Whether a verb has the ending of the third person, or may have: `fails`, and not `pass`.

@@ -27,7 +27,10 @@ const SMALL: usize = 64;
 /// lines where these are short. What they quote keeps its marks.
 pub(crate) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
     let text = text.trim();
-    excerpt_of(text, OwnWords::of, limit, counter)
+    if counter.count_up_to(text, limit).is_some() {
+        return text.to_owned();
+    }
+    excerpt_of(&OwnWords::of(text).labelled(), OwnWords::of, limit, counter)
 }
 
 /// As [`excerpt`], of a text that quotes nobody.
