@@ -70,7 +70,8 @@ impl super::Decoder for ContinueReader {
 /// The system prompt of the last request of which the session holds the text as it was sent.
 fn system_prompt(history: &[Value]) -> Option<&str> {
     let logs = history.iter().filter_map(|item| item.get("promptLogs")?.as_array()).flatten();
-    let sent = logs.filter_map(|log| log.str_at("prompt")?.strip_prefix("<system>\n")).last()?;
+    let sent =
+        logs.filter_map(|log| log.str_at("prompt")?.strip_prefix("<system>\n")).next_back()?;
     Some(sent.split_once("\n\n<user>\n").map_or(sent, |(system, _)| system))
 }
 

@@ -286,14 +286,7 @@ impl Tracing<'_> {
             }
             page.places = page.places.take().or_else(|| self.places(&page));
             tools.extend(page.tools.take().map(|told| request_with(told, &page)));
-            if let (Some(phrase), Some(places)) = (self.phrase, &page.places)
-                && !places.is_empty()
-            {
-                let role = page.snapshot.chunk(0).and_then(|chunk| chunk.role());
-                let text =
-                    |place: &TextRange| phrase.found(page.snapshot.text(), *place).to_owned();
-                let texts = places.iter().map(text).collect();
-                let shown = Shown { is_agents: role == Some(Role::Assistant), texts };
+            if let Some(shown) = self.shown(&page) {
                 found.insert((Arc::clone(&page.session), page.sequence), shown);
             }
             if pages.may_replace() {
@@ -382,6 +375,16 @@ impl Tracing<'_> {
             }
             hits.found_in_request(exchange, &hit, out)
         })
+    }
+
+    /// What a page shows of the phrase, where it is in it.
+    fn shown(&self, page: &Page) -> Option<Shown> {
+        let (phrase, places) = (self.phrase?, page.places.as_ref()?);
+        let text = |place: &TextRange| phrase.found(page.snapshot.text(), *place).to_owned();
+        let role = page.snapshot.chunk(0).and_then(|chunk| chunk.role());
+        let texts: HashSet<_> = places.iter().map(text).collect();
+        let is_agents = role == Some(Role::Assistant);
+        (!texts.is_empty()).then_some(Shown { is_agents, texts })
     }
 
     /// Where the phrase is in a page, where one is looked for.
