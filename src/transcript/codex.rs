@@ -150,7 +150,8 @@ impl CodexReader {
                 frame
             } else {
                 let frame = sink.next_frame();
-                sink.push(FrameDraft { timestamp: timestamp.cloned(), ..draft });
+                let timestamp = timestamp.cloned();
+                sink.push(FrameDraft { timestamp, is_message: false, ..draft });
                 frame
             };
             self.operator.push((frame, facets));
@@ -444,7 +445,7 @@ s/system*
   system "Be brief."
 s/user*
   event "berth 7?"
-s/system*
+s/system
   system "Ask first."
 s/environment
 s/user*

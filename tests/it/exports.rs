@@ -463,6 +463,10 @@ fn claude_code_messages(records: &[Value]) -> Vec<Value> {
     for record in records {
         let kind = record["type"].as_str().unwrap_or_default();
         let message = &record["message"];
+        if record["subtype"] == "local_command" {
+            messages.push(value!({"role": "user", "content": record["content"]}));
+            continue;
+        }
         if !matches!(kind, "user" | "assistant") || !message.is_object() {
             continue;
         }

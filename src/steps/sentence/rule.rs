@@ -194,7 +194,6 @@ mod tests {
             assert!(!is_rule(text), "{text}");
         }
         for text in [
-            "Après chaque marée, écris seulement la date.",
             "Utilise seulement la corde neuve.",
             "Schreib nur auf Deutsch.",
             "Пиши только на русском.",

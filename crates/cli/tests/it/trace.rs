@@ -287,15 +287,9 @@ fn tools_of_a_session_are_found_beside_a_request_that_another_one_logged() {
         lines.push(record("assistant", agent, &format!(r#""uuid":"a{tool}","parentUuid":"u{tool}","requestRef":"r{tool}","message":{{"id":"m{tool}","role":"assistant","model":"m","content":[{{"type":"text","text":"Aye."}}]}}"#)));
     }
     let file = scratch.path().join("s.jsonl");
-    std::fs::write(
-        &file,
-        lines.join(
-            "
-",
-        ),
-    )
-    .unwrap();
-    let hits = answer(&["trace", "--json", "--text", "up in the tables", file.to_str().unwrap()]);
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let found = run(&["trace", "--json", "--text", "up in the tables", file.to_str().unwrap()]);
+    let hits: Value = serde_json::from_str(&found.out).unwrap();
     let hits = hits.as_array().unwrap().iter();
     let found: Vec<_> = hits.map(|hit| (&hit["facet"], &hit["request"])).collect();
     let expected = [(json!("tool:tide"), json!(1)), (json!("tool:moon"), Value::Null)];
@@ -322,7 +316,7 @@ fn an_edit_that_another_one_replaced_is_found_also_where_an_answer_tells_of_it()
     let found = |text: &str| {
         let hits = answer(&["trace", "--json", "--text", text, &file]);
         let [hit] = &hits.as_array().unwrap()[..] else { panic!("{hits}") };
-        (hit["frame"].as_u64(), hit["leftAt"].as_u64())
+        (hit["sequence"].as_u64(), hit["leftAt"].as_u64())
     };
     // The text left the context with the first of them.
     assert_eq!(found("berth 7"), (Some(0), Some(1)));
