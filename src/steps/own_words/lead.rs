@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::line_kind::{LONGEST_LEAD, has};
-use crate::steps::sentence::{rule, words};
+use crate::steps::sentence::{lower, rule, sentences, words};
 use crate::text::{
     mentions,
     words::material::{
         ACTING, ARTICLES, ASKING, AUTHORED, COMPARING, COMPARING_UNSPACED, HANDLING, LABELS, LISTS,
-        PASTED, PLACES, PLURALS, POINTING, PRESENTING, RETELLING, SCOPES, SELVES, SHOWING, SOURCES,
-        SPEECH, TALKS, WANTED, WISHING,
+        PASTED, PASTING, PLACES, PLURALS, POINTING, PRESENTING, RETELLING, SCOPES, SELVES, SHOWING,
+        SOURCES, SPEECH, TALKS, WANTED, WISHING,
     },
 };
 
@@ -20,6 +20,17 @@ const LONGEST_OWN: usize = 300;
 pub(super) fn points_below(line: &str) -> bool {
     let lower = line.to_lowercase();
     ["below", "following", "as follows"].iter().any(|word| lower.contains(word))
+}
+
+/// Whether a line says that a text below it is pasted: `Here is the summary of Bob. Take the names from
+/// it.`
+pub(super) fn presents(line: &str) -> bool {
+    line.len() <= LONGEST_LEAD
+        && sentences(line).map(lower).any(|sentence| {
+            let is_shown = PRESENTING.iter().any(|start| sentence.starts_with(start));
+            mentions(&sentence, &PASTING)
+                || is_shown && is_source(&sentence) && !mentions(&sentence, &LISTS)
+        })
 }
 
 /// What stands behind the label of something else in a line: `the wiki: …`.
@@ -117,15 +128,19 @@ pub(super) fn may_lead(line: &str, next: &str) -> bool {
     if line.len() > LONGEST_LEAD || !line.ends_with([':', '：']) {
         return false;
     }
+    // `Leave the rest alone. Ticket:`
+    let before = line.rfind(". ").map_or(0, |end| end + 2);
+    let line = line.get(before..).unwrap_or(line);
     let lower = line.to_lowercase();
     let words = words(&lower);
     let first = words.first().copied().unwrap_or_default();
+    let is_label = before > 0 && words.len() < 3 && !mentions(&lower, &LISTS);
     let is_wanted =
         |word: &str| if word.is_ascii() { words.contains(&word) } else { lower.contains(word) };
     let is_file = !line.contains(' ') && line.contains('.') || line.ends_with("::");
     let is_item = next.trim_start().starts_with(|c: char| "-*•+".contains(c) || c.is_ascii_digit());
     let is_name = words.len() > 1 || !line.is_ascii();
-    let is_weak = has(&ARTICLES, first) || is_file || is_name && !is_item;
+    let is_weak = has(&ARTICLES, first) || is_file || (is_name || is_label) && !is_item;
     is_weak
         && !WANTED.into_iter().any(is_wanted)
         && !has(&SCOPES, first)

@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     closing::{Log, closing},
-    lead::{labelled, leads_to_paste, may_ask, may_lead, points_below},
+    lead::{labelled, leads_to_paste, may_ask, may_lead, points_below, presents},
     line_kind::{
         Begin, begin, chat_turn, columns, delimiter, has, is_authored, is_block_of_yaml,
         is_chat_head, is_data, is_logged, is_mail_head, is_output, is_prose, is_ruled, is_shell,
@@ -16,11 +16,13 @@ use super::{
 };
 use crate::steps::sentence::{
     correction::{correction, says_instead},
-    rule,
+    lower, rule,
 };
 use crate::text::{
     quote::{PASTED_LOG, PASTED_TEXT},
-    words::material::{COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS},
+    words::material::{
+        COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS, SUMMARY_HEADS,
+    },
 };
 
 /// Stands for the end of output: the prose behind it is the user's.
@@ -98,6 +100,8 @@ pub(super) struct Scan<'t> {
     page: Option<Range<usize>>,
     /// Up to here a block may close and open again in what is pasted.
     reopens: usize,
+    /// Whether a heading came before.
+    has_heading: bool,
 }
 
 impl<'t> Scan<'t> {
@@ -136,6 +140,7 @@ impl<'t> Scan<'t> {
             page: page(text),
             is_summary: false,
             reopens,
+            has_heading: false,
         }
     }
 
@@ -170,6 +175,16 @@ impl<'t> Scan<'t> {
             self.found.last_mut().into_iter().for_each(|of| of.label = Some(PASTED_TEXT));
         }
         self.take_behind();
+    }
+
+    /// Whether a heading is one of a summary, or the first of a text that the user's last words speak of.
+    fn begins_document(&mut self, heading: &str) -> bool {
+        let is_first = !std::mem::replace(&mut self.has_heading, true);
+        let name = lower(heading.trim_start_matches(|c: char| !c.is_alphabetic()));
+        let rest = || self.text.get(self.at..self.end).unwrap_or_default();
+        !self.is_summary
+            && (SUMMARY_HEADS.contains(&name.trim_end_matches([':', '#', ' ']))
+                || is_first && closing(rest(), None).is_some())
     }
 
     /// Takes the user's own words behind what is pasted without an end: they are no rule.
@@ -400,6 +415,10 @@ impl<'t> Scan<'t> {
             }
             _ if plain.is_empty() => return false,
             _ if line.starts_with("    ") || line.starts_with('\t') => "   ",
+            Some("#") if plain.contains(char::is_alphanumeric) && self.begins_document(plain) => {
+                self.take_rest(Kind::Paste, format!("{plain}\n"), "");
+                return true;
+            }
             Some("#") if plain.contains(char::is_alphanumeric) && !speaks(plain) => {
                 self.take(Kind::Heading, end, "# ", "");
                 let name = plain.trim_start_matches(['#', ' ']);
@@ -472,7 +491,9 @@ impl<'t> Scan<'t> {
                 return self.take(Kind::Sentences, end, format!("{lead}: "), "");
             }
         }
+        let is_apart = || self.rest().lines().next().is_some_and(|line| line.trim().is_empty());
         let leads = leads_to_paste(plain) && (is_lead || points_below(plain))
+            || !self.is_summary && is_apart() && presents(plain)
             || plain.trim_end_matches(['.', ':']).ends_with("as follows");
         if is_lead || leads {
             self.doubt.get_or_insert(self.at);

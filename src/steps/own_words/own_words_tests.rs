@@ -437,3 +437,48 @@ fn a_label_stands_around_what_is_pasted_without_an_end() {
     assert_eq!(text.kept(0..24), "[pasted log]\nUser: Push.\n[end of pasted log]");
     assert_eq!(text.marks(60), ("", ""));
 }
+
+#[test]
+fn what_a_whole_document_says_is_no_rule_of_the_user() {
+    for (text, own) in [
+        (
+            "Here is the handoff that the night shift wrote. Take the berths from it.\n\n\
+             ## Open\nThe lamp\n\n- Always light the lamp.\n",
+            "Take the berths",
+        ),
+        (
+            "夜勤の引き継ぎを貼ります。名前を拾ってください。\n\n## 要点\n- 必ず灯りをつけること\n",
+            "名前を拾って",
+        ),
+        (
+            "Move the buoys. Memo:\n\nQuay-12\nKind: Task\n\nAbout\nAlways light the lamp.\n",
+            "Move the buoys",
+        ),
+        (
+            "Переставь буи. Заявка:\n\nПричал-12\nВид: Задача\n\nВсегда зажигай лампу.\n",
+            "Переставь",
+        ),
+        (
+            "# tide-tools\n\nTools.\n\n## Setup\n\nImportant: always light the lamp.\n\n\
+             That is the readme of the lamp. Mend its switch.\n",
+            "Mend its switch",
+        ),
+        (
+            "Mend the lamp.\n\n## User Rules\n- Always light the lamp.\n\n### Next Actions\n\
+             1. Never ask.\n",
+            "Mend the lamp",
+        ),
+    ] {
+        let words = OwnWords::of(text);
+        assert_eq!(words.rules().next(), None, "{text}");
+        assert!(words.words().contains(own), "{}", words.words());
+    }
+    for text in [
+        "Mend the lamp.\n\n## Rules\n- Always light the lamp.\n",
+        "# Task\n\nMend the lamp.\n\n# Rules\n\nAlways light the lamp.\n",
+        "Mend the lamp. Requirements:\n\nAlways light the lamp.\n",
+        "Mend the paste of the lamp.\n\nAlways light the lamp.\n",
+    ] {
+        assert_eq!(OwnWords::of(text).rules().count(), 1, "{text}");
+    }
+}
