@@ -175,7 +175,8 @@ pub(super) fn of_percent(text: &str) -> String {
     let mut pieces = text.split('%');
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
     for piece in pieces {
-        let escaped = piece.split_at_checked(2);
+        let is_hex = |(of, _): &(&str, &str)| of.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let escaped = piece.split_at_checked(2).filter(is_hex);
         let byte = escaped.and_then(|(of, rest)| Some((u8::from_str_radix(of, 16).ok()?, rest)));
         let (byte, rest) = byte.unwrap_or((b'%', piece));
         bytes.push(byte);
@@ -259,6 +260,18 @@ mod tests {
         let mut text = String::new();
         decoded(input).unwrap().read_to_string(&mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn what_is_no_byte_in_an_address_stays() {
+        for (text, plain) in [
+            ("/w/my%20quay", "/w/my quay"),
+            ("%C3%A9t%c3%a9", "été"),
+            ("100%", "100%"),
+            ("%+5%zz%4", "%+5%zz%4"),
+        ] {
+            assert_eq!(of_percent(text), plain);
+        }
     }
 
     #[test]
