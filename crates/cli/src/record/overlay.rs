@@ -133,12 +133,17 @@ impl OverlayFolder {
 
 /// Moves what a client has written into its own folder. What was moved half is moved by the next run.
 pub(super) fn move_back(client: &Client, over: &Path, folder: &Path) -> io::Result<()> {
-    keep_settings(client, over, folder)?;
+    let settings = [client.file, SETTINGS].map(|name| over.join(name));
+    if settings.iter().any(|path| path.exists()) {
+        keep_settings(client, over, folder)?;
+    }
     links::move_back(over, folder, |name| name == client.file || name.starts_with(OWN))?;
     for pattern in client.named_in {
         rename_in(folder, pattern, over, folder)?;
     }
-    Ok(())
+    // Before the rest, in this order: they are not to be given back a second time by what is left.
+    let mut left = settings.iter().filter(|path| path.exists());
+    left.try_for_each(fs::remove_file)
 }
 
 /// Puts settings that the client has changed into its own folder, with the user's base URLs; beside

@@ -476,7 +476,8 @@ fn no_moment_to_be_killed_loses_or_leads_away_settings() {
     fs::create_dir(user.path("tmp")).unwrap();
     let (temporary, log) = (user.path("tmp"), user.path("log"));
     let paths = [temporary.to_str().unwrap(), log.to_str().unwrap()];
-    kimi(&user, &before, "echo \"x = $ROUND.\" >> config.toml; echo \"x = $ROUND.\" >> \"$LOG\"");
+    // Comments: what is no TOML is not laid over.
+    kimi(&user, &before, "echo \"# $ROUND.\" >> config.toml; echo \"# $ROUND.\" >> \"$LOG\"");
     for round in 0..16_u64 {
         let of_round = round.to_string();
         let env = [("TMPDIR", paths[0]), ("LOG", paths[1]), ("ROUND", &*of_round)];
