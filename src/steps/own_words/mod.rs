@@ -8,6 +8,7 @@ mod material;
 mod message_scan;
 mod page;
 mod quotations;
+mod sure;
 
 use std::{borrow::Cow, ops::Range};
 
@@ -31,6 +32,8 @@ pub(crate) struct OwnWords<'t> {
     material: Vec<Material>,
     /// Where sentences stand that are certainly the user's: before all that may be material.
     certain: Range<usize>,
+    /// Where the sentences end that are surely the user's.
+    sure_end: usize,
     /// Where in a log of a chat somebody answers first.
     answer: Option<usize>,
     is_summary: bool,
@@ -68,8 +71,17 @@ impl<'t> OwnWords<'t> {
         let is_prose = line.starts_with(char::is_alphabetic);
         let line = if is_prose { line.lines().next().unwrap_or_default().len() } else { 0 };
         let end = doubt.into_iter().chain(first).fold(begins + line, usize::min);
-        let mut this =
-            Self { text, material: found, certain: from..end, answer, is_summary: false };
+        let mut this = Self {
+            text,
+            material: found,
+            certain: from..end,
+            sure_end: 0,
+            answer,
+            is_summary: false,
+        };
+        let outside = this.between(&[Kind::Quote, Kind::Paste]).map(|(part, _)| part);
+        let outside = outside.map(|part| part.start.max(from)..part.end.max(from));
+        this.sure_end = sure::sure_end(text, outside);
         if !this.is_alone(from) {
             this.certain.end = from;
         }
@@ -117,7 +129,8 @@ impl<'t> OwnWords<'t> {
     /// A text that is all of one speaker.
     pub(crate) fn all(text: &'t str) -> Self {
         let certain = 0..text.len();
-        Self { text, material: Vec::new(), certain, answer: None, is_summary: false }
+        let sure_end = text.len();
+        Self { text, material: Vec::new(), certain, sure_end, answer: None, is_summary: false }
     }
 
     /// The parts of the text between its material that is of one of these kinds, each with whether
@@ -211,12 +224,14 @@ impl<'t> OwnWords<'t> {
         own.into()
     }
 
-    /// The user's sentences, in order.
+    /// The sentences that are surely the user's, in order.
     pub(in crate::steps) fn sentences(&self) -> impl Iterator<Item = Said<'t>> {
         let runs = self.between(&[Kind::Quote, Kind::Paste, Kind::Heading]);
-        runs.flat_map(move |(run, _)| {
-            sentences(self.part(run)).map(move |said| self.said(self.place_of(said), said))
-        })
+        let said = runs.flat_map(move |(run, _)| {
+            sentences(self.part(run)).map(move |said| (self.place_of(said), said))
+        });
+        let said = said.take_while(|(at, _)| *at < self.sure_end);
+        said.map(|(at, said)| self.said(at, said))
     }
 
     /// The rules among them, each with where it begins.

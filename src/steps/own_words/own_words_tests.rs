@@ -193,7 +193,7 @@ fn no_rule_stands_between_blocks_that_open_again_nor_in_a_log_of_a_chat() {
         "User: a sailor.\n\nNever light it.",
         "- User: may look.\n- Agent: may push.\n\nNever light it.",
         "User (admin) is a name.\n\nAgent is another.\n\nNever light it.",
-        "User stories: three.\nAgent settings: none.\n\nNever light it.",
+        "User stories of three.\nAgent settings: none.\n\nNever light it.",
         "> They asked.\n\n● One\n● Two\n\nNever light it.",
     ] {
         check(text, &["Never light it."]);
@@ -316,7 +316,7 @@ fn a_text_below_a_request_or_a_page_holds_no_rule() {
         assert_eq!(rules(&format!("{lead}\n\nAlways push it.")), 1);
         assert_eq!(rules(&format!("{lead}\n\n- {long}\n- Always push it.")), 1);
         assert_eq!(rules(&format!("{lead}\n{long}\n\nAlways push it.")), 1);
-        assert_eq!(rules(&format!("{lead}\n\n## Gate\n{long}\n\nAlways push it.")), 1);
+        assert_eq!(rules(&format!("{lead}\n\n## Rules\n{long}\n\nAlways push it.")), 1);
     }
     let check = |text: &str, words: &str| {
         assert_eq!(OwnWords::of(text).words(), words, "{text}");
