@@ -1,7 +1,8 @@
 //! What Claude Code put before the model besides messages: records of type `attachment`.
 //!
-//! Since version 2.1.332 a record holds what was sent (`rendered`). Before, it holds the text alone: the
-//! harness wraps it in words of its own (`<system-reminder>`), which no record has.
+//! Since version 2.1.332 a record holds what was sent (`rendered`). Before, it holds the text alone, which
+//! the harness sent in a tag of its own (`<system-reminder>`): without it what a hook printed, or what a
+//! file holds, would read like a message of the user.
 
 use super::{chat, draft::FrameDraft, parts, take};
 use crate::{
@@ -29,6 +30,9 @@ const NOT_SENT: [&str; 11] = [
     "max_turns_reached",
     "structured_output",
 ];
+
+/// What the harness puts around what it attaches.
+const TAG: &str = "<system-reminder>";
 
 /// The members that hold the text of a kind, the first that has one; of all others it is `content`.
 const TEXTS: [(&str, &[&str]); 28] = [
@@ -113,6 +117,8 @@ pub(super) fn draft(record: &mut Object, line: u64) -> Result<FrameDraft, String
     }
     if !sent.is_empty() {
         draft.facets = sent;
+    } else if draft.source == Source::Environment {
+        draft.facets.iter_mut().for_each(wrap);
     }
     if draft.facets.is_empty() {
         return Err(kind);
@@ -144,6 +150,13 @@ fn sent(record: &mut Object, attachment: &Object) -> Vec<Facet> {
         }
     }
     draft.facets
+}
+
+/// Puts a text into the tag of the harness.
+fn wrap(facet: &mut Facet) {
+    if facet.facet_type == FacetType::EVENT && !facet.content.is_empty() {
+        facet.content = format!("{TAG}\n{}\n</{}", facet.content, TAG.trim_start_matches('<'));
+    }
 }
 
 /// Whether facets say a text. An image has none, so nobody knows.

@@ -186,29 +186,29 @@ fn attachments_that_hold_text_are_frames_that_name_their_source() {
 s/user*
   event "go"
 s/environment
-  event "Use tabs."
+  event "<system-reminder>\nUse tabs.\n</system-reminder>"
 s/environment
-  event "fn a() {}"
+  event "<system-reminder>\nfn a() {}\n</system-reminder>"
 s/environment
   image "[image/png, 3 bytes]"
 s/environment
-  event "1 let b;"
+  event "<system-reminder>\n1 let b;\n</system-reminder>"
 s/user
   event "and b"
 s/environment
-  event "a task ended"
+  event "<system-reminder>\na task ended\n</system-reminder>"
 s/environment
-  event "tests fail"
+  event "<system-reminder>\ntests fail\n</system-reminder>"
 s/environment
-  event "[pending] one\ntwo"
+  event "<system-reminder>\n[pending] one\ntwo\n</system-reminder>"
 s/environment
-  event "do x"
+  event "<system-reminder>\ndo x\n</system-reminder>"
 s/environment
-  event "n: a tool\nm"
+  event "<system-reminder>\nn: a tool\nm\n</system-reminder>"
 s/environment
-  event "unused\nmoved"
+  event "<system-reminder>\nunused\nmoved\n</system-reminder>"
 s/environment
-  event "told""#,
+  event "<system-reminder>\ntold\n</system-reminder>""#,
     );
     assert_eq!(
         format!("{:?}", report.skipped),
