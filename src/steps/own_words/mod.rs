@@ -168,6 +168,11 @@ impl<'t> OwnWords<'t> {
         labelled.into()
     }
 
+    /// Whether something is pasted in it without an end, which a line around it would have to say.
+    pub(crate) fn has_label(&self) -> bool {
+        self.material.iter().any(|of| of.label.is_some())
+    }
+
     /// Whether nothing of it is the user's: all stands in tags, or behind marks of a quotation.
     pub(crate) fn is_quotation(&self) -> bool {
         self.between(&[Kind::Quote]).all(|(part, _)| self.part(part).trim().is_empty())

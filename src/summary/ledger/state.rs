@@ -342,10 +342,11 @@ impl Ledger {
             Speaker::User | Speaker::Program | Speaker::Operator => {}
         }
         if let Some(chronicle) = chronicle.as_deref_mut() {
-            // The task stands as it is.
+            // The task stands as it is, but for a text that the user pasted above it without a mark.
             let is_later = speaker == Speaker::User && self.log.has_spoken();
             let (words, own) = match &own {
                 Some(own) if is_later => (own.words(), own.own()),
+                Some(own) if own.has_label() => (own.words(), own.own()),
                 None if is_later => (LEFT_OUT.into(), "".into()),
                 _ => (text.into(), text.into()),
             };
