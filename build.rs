@@ -8,6 +8,9 @@ use std::{collections::BTreeMap, env, error::Error, fmt::Write as _, fs, path::P
 
 const FOLDER: &str = "src/text/words";
 
+/// The sections whose lists are names that programs are asked for, the first that is there.
+const IN_ORDER: [&str; 4] = ["action", "contents", "envelope", "plan"];
+
 /// The lists of each section, as literals of strings: those of TOML are those of Rust.
 type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
@@ -28,6 +31,11 @@ fn write_words() -> Result<(), Box<dyn Error>> {
         read(&fs::read_to_string(file)?, &mut sections).map_err(|line| {
             format!("{}:{line}: expected [section] or name = [\"word\", …]", file.display())
         })?;
+    }
+    // By their first bytes, by which words are looked for: literals begin with the same mark.
+    let found = sections.iter_mut().filter(|(section, _)| !IN_ORDER.contains(&section.as_str()));
+    for words in found.flat_map(|(_, lists)| lists.values_mut()) {
+        words.sort_by_key(|word| word.as_bytes().get(1).copied());
     }
     let mut code = String::new();
     for (section, lists) in &sections {

@@ -166,7 +166,21 @@ pub(crate) fn parameters(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether one of the words stands in a text of small letters, whole.
+/// The words of a table that begin with a byte: tables are in the order of first bytes.
+fn of_first_byte<'w, 't>(words: &'w [&'t str], first: Option<&u8>) -> &'w [&'t str] {
+    debug_assert!(words.is_sorted_by_key(|word| word.as_bytes().first()), "{words:?}");
+    let from = words.partition_point(|word| word.as_bytes().first() < first);
+    let words = words.get(from..).unwrap_or_default();
+    let end = words.partition_point(|word| word.as_bytes().first() == first);
+    words.get(..end).unwrap_or_default()
+}
+
+/// Whether a table of words has this one.
+pub(crate) fn is_among(words: &[&str], word: &str) -> bool {
+    of_first_byte(words, word.as_bytes().first()).contains(&word)
+}
+
+/// Whether one of the words of a table stands in a text of small letters, whole.
 pub(crate) fn holds(lower: &str, words: &[&str]) -> bool {
     // Words begin at few places of a text: to look there for all of them is less than to search the
     // text for each.
@@ -179,13 +193,13 @@ pub(crate) fn holds(lower: &str, words: &[&str]) -> bool {
 
 /// As [`holds`], with what may stand around words of other alphabets: endings, or no blanks.
 pub(crate) fn mentions(lower: &str, words: &[&str]) -> bool {
-    holds(lower, words) || words.iter().any(|word| !word.is_ascii() && lower.contains(word))
+    let is_foreign = |word: &&str| !word.is_ascii() && lower.contains(word);
+    holds(lower, words) || !lower.is_ascii() && words.iter().any(is_foreign)
 }
 
 /// Whether a text begins with one of the words, whole.
 fn begins_with_any(text: &str, words: &[&str]) -> bool {
-    let first = text.as_bytes().first();
-    let may_begin = words.iter().filter(|word| word.as_bytes().first() == first);
+    let may_begin = of_first_byte(words, text.as_bytes().first()).iter();
     may_begin
         .filter_map(|word| text.strip_prefix(word))
         .any(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric()))
@@ -216,7 +230,7 @@ mod tests {
             };
             words.iter().any(|word| lower.match_indices(word).any(is_whole))
         }
-        let words = ["no", "not", "do not", "niemals", "不要", "l'eau", "n/a"];
+        let words = ["do not", "l'eau", "no", "not", "niemals", "n/a", "不要"];
         let pieces =
             ["no", "not", "do ", "knot", "nota", " ", "-", "niemals", "不要", "要", "l'eau", "n/a"];
         let mut found = [0; 2];

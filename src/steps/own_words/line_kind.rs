@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::steps::sentence::words;
+pub(super) use crate::text::is_among as has;
 use crate::text::words::label::{AGENTS, USERS};
 use crate::text::words::material::{
     ACCORDING, ACTING, ARTICLES, ASKING, AUTHORED, CONDITIONS, LABELS, LEVELS, MAIL, OF_THE_USER,
@@ -18,11 +19,6 @@ const LONGEST_NAME: usize = 60;
 
 /// A line of more bytes is a text, in which nobody is looked for who says something.
 const LONGEST_REPORT: usize = 8_000;
-
-/// Whether a list of words has this one.
-pub(super) fn has(list: &[&str], word: &str) -> bool {
-    list.contains(&word)
-}
 
 /// Whether a line reads like JSON, or sets a value.
 pub(super) fn is_data(line: &str) -> bool {

@@ -1,6 +1,6 @@
 //! A long text in fewer tokens: its beginning, the rules in it, and its end.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use crate::{
     steps::OwnWords,
@@ -30,23 +30,27 @@ pub(crate) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> S
     if counter.count_up_to(text, limit).is_some() {
         return text.to_owned();
     }
-    excerpt_of(&OwnWords::of(text).labelled(), OwnWords::of, limit, counter)
+    let words = OwnWords::of(text);
+    match words.labelled() {
+        Cow::Borrowed(_) => excerpt_of(text, &words, limit, counter),
+        Cow::Owned(labelled) => excerpt_of(&labelled, &OwnWords::of(&labelled), limit, counter),
+    }
 }
 
 /// As [`excerpt`], of a text that quotes nobody.
 pub(super) fn excerpt_of_output(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
-    excerpt_of(text.trim(), OwnWords::all, limit, counter)
+    excerpt_of(text.trim(), &OwnWords::all(text.trim()), limit, counter)
 }
 
 /// As [`excerpt`], of a summary that somebody else wrote: what it quotes keeps the line that says whose
 /// text it is.
 pub(crate) fn excerpt_of_summary(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
-    excerpt_of(text.trim(), OwnWords::of_summary, limit, counter)
+    excerpt_of(text.trim(), &OwnWords::of_summary(text.trim()), limit, counter)
 }
 
-fn excerpt_of<'t>(
-    text: &'t str,
-    words: fn(&'t str) -> OwnWords<'t>,
+fn excerpt_of(
+    text: &str,
+    words: &OwnWords<'_>,
     limit: usize,
     counter: &dyn TokenCounter,
 ) -> String {
@@ -56,10 +60,10 @@ fn excerpt_of<'t>(
     if limit < SMALL {
         return head(text, words, limit, counter);
     }
-    let words = words(text);
+    let rules: Vec<usize> = words.rules().map(|(start, _)| start).collect();
     let mut room = limit.saturating_sub(4);
     loop {
-        let parts = parts(text, &words, room, counter);
+        let parts = parts(text, words, &rules, room, counter);
         let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
         if counter.count_up_to(&said, limit).is_some() || room < 8 {
             return said;
@@ -69,12 +73,7 @@ fn excerpt_of<'t>(
 }
 
 /// As many of a text's first words as fit in `limit` tokens; one at least.
-fn head<'t>(
-    text: &'t str,
-    words: fn(&'t str) -> OwnWords<'t>,
-    limit: usize,
-    counter: &dyn TokenCounter,
-) -> String {
+fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCounter) -> String {
     let ends: Vec<usize> = text
         .split_inclusive(char::is_whitespace)
         .scan(0, |end, word| {
@@ -84,8 +83,6 @@ fn head<'t>(
         // A token is seldom longer.
         .take_while(|end| *end <= limit.saturating_mul(16).max(64))
         .collect();
-    // What follows is not shown.
-    let words = words(text.get(..ends.last().copied().unwrap_or_default()).unwrap_or_default());
     let upto = |count: usize| {
         let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
         format!("{}{GOES_ON}", words.kept(0..end).trim_end())
@@ -196,7 +193,13 @@ fn sentences_of(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Head, rules, end: parts of the text, apart, in order.
-fn parts(text: &str, words: &OwnWords<'_>, room: usize, counter: &dyn TokenCounter) -> Vec<String> {
+fn parts(
+    text: &str,
+    words: &OwnWords<'_>,
+    starts: &[usize],
+    room: usize,
+    counter: &dyn TokenCounter,
+) -> Vec<String> {
     let pieces: Vec<&str> = pieces(text, (room * 2).min(200));
     let costs: Vec<usize> = pieces.iter().map(|piece| counter.count(piece).max(1)).collect();
     let mut kept = vec![false; pieces.len()];
@@ -217,7 +220,6 @@ fn parts(text: &str, words: &OwnWords<'_>, room: usize, counter: &dyn TokenCount
     let is_pasted = pasted(&pieces, &is_code);
     let said: Vec<usize> =
         (0..pieces.len()).filter(|at| is_pasted.get(*at) == Some(&false)).collect();
-    let starts: Vec<usize> = words.rules().map(|(start, _)| start).collect();
     let mut from = 0;
     let places: Vec<Range<usize>> = { pieces.iter() }
         .map(|piece| {

@@ -108,12 +108,28 @@ fn is_figure(text: &str, run: TextRange) -> bool {
         .find_map(|at| text.get(run.end()..at));
     let before = from.unwrap_or_default().rsplit('\n').next().unwrap_or_default();
     let after = to.unwrap_or_default().split('\n').next().unwrap_or_default();
-    let fields = || before.split_whitespace().chain(after.split_whitespace());
-    let plain = fields().filter(|field| {
-        field.contains(|c: char| c.is_ascii_digit() || c == ':')
-            && field.chars().filter(|c| c.is_alphabetic()).count() < 2
-    });
-    plain.count() >= 3.max(fields().count() * 3 / 4)
+    let (mut count, mut plain) = (0, 0);
+    for field in before.split_whitespace().chain(after.split_whitespace()) {
+        count += 1;
+        plain += usize::from(is_plain(field));
+    }
+    plain >= 3.max(count * 3 / 4)
+}
+
+/// Whether a word has a digit or a colon, and at most one letter.
+fn is_plain(field: &str) -> bool {
+    let mut has_digit = false;
+    let letters = if field.is_ascii() {
+        let letters = |byte: &u8| {
+            has_digit |= byte.is_ascii_digit() || *byte == b':';
+            byte.is_ascii_alphabetic()
+        };
+        field.as_bytes().iter().copied().filter(letters).count()
+    } else {
+        has_digit = field.contains(|c: char| c.is_ascii_digit() || c == ':');
+        field.chars().filter(|c| c.is_alphabetic()).count()
+    };
+    has_digit && letters < 2
 }
 
 /// Whether a word is data that nobody spells: a part of it is long, and letters and digits alternate,
