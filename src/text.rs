@@ -167,7 +167,7 @@ pub(crate) fn parameters(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The words of a table that begin with a byte: tables are in the order of first bytes.
-fn of_first_byte<'w, 't>(words: &'w [&'t str], first: Option<&u8>) -> &'w [&'t str] {
+pub(crate) fn of_first_byte<'w, 't>(words: &'w [&'t str], first: Option<&u8>) -> &'w [&'t str] {
     debug_assert!(words.is_sorted_by_key(|word| word.as_bytes().first()), "{words:?}");
     let from = words.partition_point(|word| word.as_bytes().first() < first);
     let words = words.get(from..).unwrap_or_default();
@@ -193,8 +193,12 @@ pub(crate) fn holds(lower: &str, words: &[&str]) -> bool {
 
 /// As [`holds`], with what may stand around words of other alphabets: endings, or no blanks.
 pub(crate) fn mentions(lower: &str, words: &[&str]) -> bool {
-    let is_foreign = |word: &&str| !word.is_ascii() && lower.contains(word);
-    holds(lower, words) || !lower.is_ascii() && words.iter().any(is_foreign)
+    holds(lower, words) || has_foreign(lower, words)
+}
+
+/// Whether one of the words of other alphabets stands in a text, as a part of another too.
+pub(crate) fn has_foreign(text: &str, words: &[&str]) -> bool {
+    !text.is_ascii() && words.iter().any(|word| !word.is_ascii() && text.contains(word))
 }
 
 /// Whether a text begins with one of the words, whole.

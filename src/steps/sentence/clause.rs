@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::text::{
-    holds, mentions,
+    holds, mentions, of_first_byte,
     words::{
         clause::{DECREES, FACTS, IDIOMS, ITS, JOINTS, LASTS, OBLIGING, SUBJECTS},
         constraint::BEFORE,
@@ -34,10 +34,24 @@ pub(super) fn behind<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     (!start.is_ascii() || !rest.starts_with(char::is_alphanumeric)).then_some(rest)
 }
 
+/// The words of a table that a text begins with, in order, each with what stands behind it.
+pub(super) fn behind_any<'t>(
+    text: &'t str,
+    words: &'static [&'static str],
+) -> impl Iterator<Item = (&'static str, &'t str)> {
+    let words = of_first_byte(words, text.as_bytes().first()).iter();
+    words.filter_map(move |word| Some((*word, behind(text, word)?)))
+}
+
+/// Whether a text begins with one of the words.
+pub(super) fn begins(text: &str, words: &'static [&'static str]) -> bool {
+    behind_any(text, words).next().is_some()
+}
+
 /// A clause in small letters without what may stand before an order: `please`, `and we`.
 pub(super) fn without_openers(clause: &str) -> &str {
     let mut rest = clause.trim_start_matches(|c: char| !c.is_alphanumeric());
-    while let Some(after) = BEFORE.iter().find_map(|word| behind(rest, word)) {
+    while let Some((_, after)) = behind_any(rest, &BEFORE).next() {
         rest = after.trim_start_matches([' ', ',']);
     }
     rest
@@ -48,13 +62,12 @@ pub(super) fn without_openers(clause: &str) -> &str {
 /// French`.
 pub(super) fn is_told(clause: &str) -> bool {
     let rest = without_openers(clause);
-    let later = LASTS.iter().find_map(|word| behind(rest, word));
+    let later = behind_any(rest, &LASTS).next().map(|(_, rest)| rest);
     let rest = later.unwrap_or(rest).trim_start_matches([' ', ',']);
-    let is_its = ITS.iter().any(|word| behind(rest, word).is_some());
+    let is_its = begins(rest, &ITS);
     let is_decree = later.is_some() && !is_its && holds(rest, &DECREES);
     let is_fact = words(rest).first().is_some_and(|word| FACTS.contains(word));
-    let is_subject = SUBJECTS.iter().any(|word| behind(rest, word).is_some());
-    (is_fact || is_subject) && !obliges(rest) && !is_decree
+    (is_fact || begins(rest, &SUBJECTS)) && !obliges(rest) && !is_decree
 }
 
 /// Whether a text says what has to be, or may be.

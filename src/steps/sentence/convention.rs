@@ -2,8 +2,7 @@
 //! pushes, ever`, `Tests have to stay offline`.
 
 use super::{
-    clause::{behind, without_openers},
-    lower,
+    clause::{begins, behind_any, without_openers},
     topic::names,
     words,
 };
@@ -15,24 +14,22 @@ use crate::text::{
     },
 };
 
-/// Whether a sentence of the user says how work is done here. Questions are told apart elsewhere.
-pub(super) fn is_convention(sentence: &str) -> bool {
-    let lower = lower(sentence);
-    let rest = without_openers(&lower);
-    chooses(rest) || forbids(rest) || obliges(rest) || asks_first(&lower)
+/// Whether a sentence of the user in small letters says how work is done here. Questions are told apart
+/// elsewhere.
+pub(super) fn is_convention(lower: &str) -> bool {
+    let rest = without_openers(lower);
+    chooses(rest) || forbids(rest) || obliges(rest) || asks_first(lower)
 }
 
 /// `before deleting a file, ask me`
 fn asks_first(lower: &str) -> bool {
-    let parts = GATES.iter().find_map(|gate| behind(lower, gate)).and_then(|of| of.split_once(','));
-    parts.is_some_and(|(_, order)| {
-        ASKING.iter().any(|word| behind(order.trim(), word).is_some()) && words(order).len() < 5
-    })
+    let parts = behind_any(lower, &GATES).next().and_then(|(_, of)| of.split_once(','));
+    parts.is_some_and(|(_, order)| begins(order.trim(), &ASKING) && words(order).len() < 5)
 }
 
 /// `use tabs, not spaces`
 fn chooses(rest: &str) -> bool {
-    let used = USES.iter().find_map(|word| behind(rest, word));
+    let used = behind_any(rest, &USES).next().map(|(_, used)| used);
     // `Write it over the old one` and `Write it to a.txt, not b.txt` are said of one thing.
     let is_one = |other: &str| words(other).first().is_some_and(|word| ONES.contains(word));
     let names_file = |used: &str| names(used).iter().any(|name| name.contains('.'));
@@ -44,7 +41,7 @@ fn chooses(rest: &str) -> bool {
 
 /// `no force pushes, ever`
 fn forbids(rest: &str) -> bool {
-    let Some(what) = NONES.iter().find_map(|none| behind(rest, none)) else { return false };
+    let Some((_, what)) = behind_any(rest, &NONES).next() else { return false };
     // `No, …` is an answer, and so is `No please wait`.
     let Some((_, lasting)) = what.trim_start_matches('\'').trim_start().split_once(' ') else {
         return false;
@@ -69,14 +66,17 @@ fn obliges(rest: &str) -> bool {
         return all.get(2..6).or(all.get(2..)).is_some_and(|said| holds(&said.join(" "), &NEEDS));
     }
     let text = all.join(" ");
+    if !holds(&text, &OBLIGES) {
+        return false;
+    }
     let (before, asked) =
         OBLIGES.iter().find_map(|word| text.split_once(&format!(" {word} "))).unwrap_or_default();
     let is_one = ONES.contains(&subject);
-    let stays = STAYS.iter().find(|word| behind(asked, word).is_some());
+    let stays = behind_any(asked, &STAYS).next().map(|(word, _)| word);
     // What has to be done once is a task: `tests have to be updated`.
     let is_done = words(asked).iter().skip(1).take(2).any(|word| word.ends_with("ed"));
     stays.is_some_and(|word| {
-        if BEING.contains(word) {
+        if BEING.contains(&word) {
             !PEOPLE.contains(&subject) && words(before).len() < 5
         } else {
             !is_one && !is_done && words(before).len() < 4

@@ -11,7 +11,7 @@ use super::{
     },
 };
 use crate::text::{
-    holds,
+    has_foreign, holds,
     words::{
         clause::{AHEAD, FACTS, OBLIGING, RELATIVES, WHYS},
         rule::{ADVERBS, AUXILIARIES, FIRST, ONLYS, PERSONS, RULES, UNABLE, UNSPACED, WEAK},
@@ -24,30 +24,29 @@ const LONGEST_CODE: usize = 200;
 
 /// Whether a sentence of the user is a rule.
 pub(in crate::steps) fn is_rule(sentence: &str) -> bool {
+    let lower = &lower(sentence);
     let is_shaped = || {
-        let lower = lower(sentence);
-        (is_constraint(sentence) || is_convention(sentence))
-            && !is_statement(&lower)
-            && !is_account(&lower)
-            || is_standing(&lower)
+        (is_constraint(sentence, lower) || is_convention(lower))
+            && !is_statement(lower)
+            && !is_account(lower)
+            || is_standing(lower)
     };
-    (is_headed(sentence) || is_shaped()) && !is_question(sentence)
+    (is_headed(lower) || is_shaped()) && !is_question(sentence)
 }
 
-/// Whether a clause of a sentence demands something with the word of a rule.
-fn is_headed(sentence: &str) -> bool {
-    let lower = lower(sentence);
-    if UNSPACED.iter().any(|word| lower.contains(word)) {
-        let lower = without_idioms(&lower);
-        let holds = UNSPACED.iter().any(|word| lower.contains(word));
+/// Whether a clause of a sentence in small letters demands something with the word of a rule.
+fn is_headed(lower: &str) -> bool {
+    if has_foreign(lower, &UNSPACED) {
+        let lower = without_idioms(lower);
+        let holds = has_foreign(&lower, &UNSPACED);
         return holds && !is_told(&lower) && !is_told_unspaced(&lower);
     }
     // Most sentences hold no such word.
-    holds(&lower, &RULES)
-        && sentence.split_whitespace().nth(2).is_some()
-        && !is_contrasted(&lower)
-        && !is_guess(&lower)
-        && clauses(&lower).iter().any(|clause| demands(clause) && !is_statement(clause))
+    holds(lower, &RULES)
+        && lower.split_whitespace().nth(2).is_some()
+        && !is_contrasted(lower)
+        && !is_guess(lower)
+        && clauses(lower).iter().any(|clause| demands(clause) && !is_statement(clause))
 }
 
 /// Whether the word of a rule demands something where it stands in a clause: `Never push`, `files

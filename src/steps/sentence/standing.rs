@@ -2,12 +2,12 @@
 //! …`, `Remember: …`, `not without my consent`.
 
 use super::{
-    clause::{behind, is_told, without_idioms, without_openers},
+    clause::{begins, behind, behind_any, is_told, without_idioms, without_openers},
     statement::{is_account, is_told_unspaced},
     words,
 };
 use crate::text::{
-    holds,
+    has_foreign, holds,
     words::{
         clause::{FACTS, LASTS, PAST},
         rule::PERSONS,
@@ -23,8 +23,7 @@ pub(super) fn is_standing(lower: &str) -> bool {
     let lower = without_idioms(lower);
     let rest = without_openers(&lower);
     if is_account(&lower) {
-        let begins = |list: &[&str]| list.iter().any(|word| behind(rest, word).is_some());
-        return begins(&BINDING) || begins(&NOBODY) && binds(rest);
+        return begins(rest, &BINDING) || begins(rest, &NOBODY) && binds(rest);
     }
     let is_long = words(rest).len() > 2;
     is_standing_unspaced(rest)
@@ -39,6 +38,9 @@ fn binds(rest: &str) -> bool {
 
 /// `from now on, answer in French`, `answer in French from now on`
 fn lasts(rest: &str) -> bool {
+    if !holds(rest, &LASTS) {
+        return false;
+    }
     let mut places = LASTS.iter().filter_map(|word| rest.split_once(word));
     places.any(|(before, after)| {
         let is_whole =
@@ -52,8 +54,7 @@ fn lasts(rest: &str) -> bool {
 
 /// `remember: vendor/ is read-only for you`
 fn remembers(rest: &str) -> bool {
-    let told = REMEMBER.iter().find_map(|word| behind(rest, word));
-    told.is_some_and(|told| {
+    behind_any(rest, &REMEMBER).next().is_some_and(|(_, told)| {
         let told = told.trim_start();
         let is_marked = told.starts_with([':', '：', '，', '、', ',']);
         let told = told.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -67,8 +68,9 @@ fn repeats(rest: &str) -> bool {
     // Other languages say with the verb who does it.
     let is_second = |word: &&str| word.len() > 3 && word.ends_with(['s', 'i', 'r']);
     let speaks_to_you = |said: &&str| words(said).iter().take(2).any(|word| YOURS.contains(word));
-    let of_you = EVERY.iter().chain(&EVERY_VERB).filter_map(|word| behind(rest, word));
-    let of_verb = EVERY_VERB.iter().filter_map(|word| behind(rest, word));
+    let after = |(_, said)| said;
+    let of_you = behind_any(rest, &EVERY).chain(behind_any(rest, &EVERY_VERB)).map(after);
+    let of_verb = behind_any(rest, &EVERY_VERB).map(after);
     let of_verb = of_verb.filter(|said| words(said).first().is_some_and(is_second));
     let order = of_you.filter(speaks_to_you).chain(of_verb).next();
     let order = order.and_then(|said| said.split_once(','));
@@ -77,13 +79,13 @@ fn repeats(rest: &str) -> bool {
         let first = words(order).first().copied().unwrap_or_default();
         !is_told(order) && !PERSONS.contains(&first) && !FACTS.contains(&first)
     });
-    let each = FOR_EACH.iter().find_map(|word| behind(rest, word));
-    is_order || each.is_some_and(|said| holds(said, &WISHES))
+    let mut each = behind_any(rest, &FOR_EACH).take(1);
+    is_order || each.any(|(_, said)| holds(said, &WISHES))
 }
 
 /// `stop using tabs`, and not `stop running it`
 fn stops(rest: &str) -> bool {
-    let what = STOPS.iter().find_map(|word| behind(rest, word)).map(words).unwrap_or_default();
+    let what = behind_any(rest, &STOPS).next().map(|(_, what)| words(what)).unwrap_or_default();
     let is_english = behind(rest, "stop").is_some();
     what.first().is_some_and(|verb| {
         !NO_STOPS.contains(verb) && (!is_english || verb.len() > 4 && verb.ends_with("ing"))
@@ -92,7 +94,10 @@ fn stops(rest: &str) -> bool {
 
 /// The same where words are not parted by spaces.
 fn is_standing_unspaced(rest: &str) -> bool {
-    let contains = |list: &[&str]| list.iter().any(|word| rest.contains(word));
+    if rest.is_ascii() {
+        return false;
+    }
+    let contains = |list: &[&str]| has_foreign(rest, list);
     let clauses = rest.split(['，', ',', '、', '：', ' ']).chain([rest]);
     let begins = |clause: &str| LASTS_UNSPACED.iter().any(|word| clause.starts_with(word));
     let repeats = contains(&EVERY_UNSPACED) && contains(&ORDERING_UNSPACED);

@@ -1,7 +1,7 @@
 //! What tells of something, and asks for nothing, though it has the word of a rule.
 
 use super::{
-    clause::{behind, is_told, obliges, without_openers},
+    clause::{begins, is_told, obliges, without_openers},
     words,
 };
 use crate::text::{
@@ -25,8 +25,11 @@ use crate::text::{
 pub(super) fn is_statement(clause: &str) -> bool {
     let words = words(clause);
     let plain = clause.trim_start();
-    let is_report = REPORTS.iter().any(|start| behind(plain, start).is_some());
-    is_report || is_told(plain) || is_denied(&words) || is_past(&words) || is_guess(plain)
+    begins(plain, &REPORTS)
+        || is_told(plain)
+        || is_denied(&words)
+        || is_past(&words)
+        || is_guess(plain)
 }
 
 /// Whether a sentence says what is so or was so: `You pushed it without my consent`.
@@ -91,8 +94,7 @@ fn is_past(words: &[&str]) -> bool {
 pub(super) fn is_guess(clause: &str) -> bool {
     let rest = without_openers(clause);
     let is_last = || words(rest).last().is_some_and(|last| LASTLY.contains(last));
-    let begins = |list: &[&str]| list.iter().any(|word| behind(rest, word).is_some());
-    let is_guess = begins(&GUESSES) || begins(&HALF_GUESSES) && is_last();
+    let is_guess = begins(rest, &GUESSES) || begins(rest, &HALF_GUESSES) && is_last();
     let end = rest.trim_end_matches(|c: char| !c.is_alphanumeric());
     let is_unsure = || UNSURE.iter().any(|word| end.ends_with(word));
     !holds(rest, &WIDE) && (is_guess || obliges(rest) && is_unsure())
@@ -104,8 +106,7 @@ pub(super) fn is_contrasted(lower: &str) -> bool {
     parts.is_some_and(|(demand, fact)| {
         let is_thing = words(fact).first().is_some_and(|word| is_thing(word));
         let allows = holds(fact, &PERMITS);
-        let has_subject =
-            SUBJECTS.iter().any(|word| behind(without_openers(demand), word).is_some());
+        let has_subject = begins(without_openers(demand), &SUBJECTS);
         is_thing && !allows && has_subject && is_told(fact)
     })
 }

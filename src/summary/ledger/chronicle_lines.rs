@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Chronicle, Section, SectionLine, excerpt::excerpt, replies::telling};
+use super::{Chronicle, Section, SectionLine, excerpt::excerpts, replies::telling};
 use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
 
 impl Chronicle {
@@ -55,8 +55,8 @@ pub(crate) fn quoted(
 ) -> SectionLine {
     let quote = |text: &str| format!("\"{}\"", flat(text));
     let mut forms: Vec<String> = Vec::new();
-    for share in [room / 2, room / 4, room / 12, LEAST_WORDS] {
-        let text = quote(&excerpt(said, share.max(LEAST_WORDS), counter));
+    let shares = [room / 2, room / 4, room / 12, LEAST_WORDS].map(|share| share.max(LEAST_WORDS));
+    for text in excerpts(said, shares, counter).map(|text| quote(&text)) {
         if forms.last().is_none_or(|longer| text.len() < longer.len()) {
             forms.push(text);
         }

@@ -26,15 +26,33 @@ const SMALL: usize = 64;
 /// Words in at most about `limit` tokens: whole, or their head, their rules and their end, in whole
 /// lines where these are short. What they quote keeps its marks.
 pub(crate) fn excerpt(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
+    let [excerpt] = excerpts(text, [limit], counter);
+    excerpt
+}
+
+/// [`excerpt`] for each of these limits.
+pub(crate) fn excerpts<const N: usize>(
+    text: &str,
+    limits: [usize; N],
+    counter: &dyn TokenCounter,
+) -> [String; N] {
     let text = text.trim();
-    if counter.count_up_to(text, limit).is_some() {
-        return text.to_owned();
+    let fits = |limit: usize| counter.count_up_to(text, limit).is_some();
+    if limits.iter().all(|limit| fits(*limit)) {
+        return limits.map(|_| text.to_owned());
     }
     let words = OwnWords::of(text);
-    match words.labelled() {
-        Cow::Borrowed(_) => excerpt_of(text, &words, limit, counter),
-        Cow::Owned(labelled) => excerpt_of(&labelled, &OwnWords::of(&labelled), limit, counter),
-    }
+    let labelled = match words.labelled() {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(labelled) => Some(labelled),
+    };
+    let of_labelled = labelled.as_deref().map(|text| (text, OwnWords::of(text)));
+    let (shown, words) = of_labelled.as_ref().map_or((text, &words), |(text, words)| (text, words));
+    limits.map(
+        |limit| {
+            if fits(limit) { text.to_owned() } else { excerpt_of(shown, words, limit, counter) }
+        },
+    )
 }
 
 /// As [`excerpt`], of a text that quotes nobody.
