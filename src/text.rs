@@ -128,7 +128,8 @@ pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
 
 /// The first characters of a text, in lower case.
 pub(crate) fn lower_head(text: &str, most: usize) -> String {
-    text.chars().take(most).flat_map(char::to_lowercase).collect()
+    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default().to_lowercase()
 }
 
 /// A text in one line: white space made one blank each.

@@ -387,7 +387,8 @@ impl Head {
             self.lines.iter().filter(|(_, line)| !is_blank(line)).map(|(_, line)| line);
         let first = values.next().map_or(Ok((Value::Null, 0)), |line| json::read_mended(line));
         let is_single = self.whole && values.next().is_none();
-        if let (Err(_), None, Some(found)) = (&first, forced, self.unread()) {
+        let may_be_unread = first.is_err() && forced.is_none();
+        if let Some(found) = may_be_unread.then(|| self.unread()).flatten() {
             return Err(Self::unknown(found));
         }
         #[cfg(feature = "record")]

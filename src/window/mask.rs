@@ -7,6 +7,7 @@ use super::{
     ContextWindow,
     change::Change,
     live_results::{AnsweredCall, LiveResults, Visibility},
+    shortening::Shortening,
 };
 use crate::{
     id::ChunkType,
@@ -116,7 +117,7 @@ impl ContextWindow {
             return None;
         }
         let counter = &**self.hud.counter();
-        Change::longest(limit, |limit| Change::shorten_results(of.frame, &snapshot, limit, counter))
+        Shortening::of(of.frame, &snapshot, counter).longest(limit, Shortening::results)
     }
 
     pub(super) fn enter_all(&mut self, changes: Vec<Change>) -> bool {

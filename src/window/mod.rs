@@ -65,6 +65,7 @@ mod receipt;
 mod recorded_compactions;
 mod recorded_edits;
 mod save;
+mod shortening;
 mod shrink;
 mod standing;
 mod unseen;

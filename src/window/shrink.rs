@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use super::{
     Breakdown, ContextWindow, DroppedFrames, ShortenedFrame, change::Change, keep_rank::KeepRank,
+    shortening::Shortening,
 };
 use crate::{
     Result,
@@ -39,7 +40,8 @@ impl ContextWindow {
             let is_large = tokens_of(snapshot) > most.saturating_add(most / 2);
             if is_large && !is_replaced && self.holds_results(at, snapshot) {
                 let counter = &**self.hud.counter();
-                shortened.extend(Change::shorten_results(frame.sequence, snapshot, most, counter));
+                let shortening = Shortening::of(frame.sequence, snapshot, counter);
+                shortened.extend(shortening.results(most));
             }
         }
         self.looked_at = steps.len();
@@ -67,11 +69,11 @@ impl ContextWindow {
             let counter = &**self.hud.counter();
             // Room that nothing else takes is theirs.
             let share = share.max(LEAST_TOKENS).max(step.tokens.saturating_sub(excess));
-            let words = Change::shorten_words(step.sequence, &snapshot, share, counter);
+            let shortening = Shortening::of(step.sequence, &snapshot, counter);
+            let words = shortening.words(share);
             // Each of many texts would have its rules: those of such a message are left out.
             let fits = |change: &Change| change.shortened().is_some_and(|of| of.tokens <= share);
-            let plain = || Change::shorten(step.sequence, &snapshot, share, counter);
-            let change = words.filter(fits).or_else(plain);
+            let change = words.filter(fits).or_else(|| shortening.plain(share));
             let left = change.as_ref().and_then(Change::shortened).map(|of| of.tokens);
             excess = excess.saturating_sub(left.map_or(0, |left| step.tokens.saturating_sub(left)));
             shorter.extend(change);
@@ -160,13 +162,8 @@ impl ContextWindow {
         self.take_back(frame..=frame);
         if share < what.original_tokens {
             let counter = &**self.hud.counter();
-            let longer = Change::longest(share, |limit| {
-                if is_words {
-                    Change::shorten_words(frame, &snapshot, limit, counter)
-                } else {
-                    Change::shorten_results(frame, &snapshot, limit, counter)
-                }
-            });
+            let shorten = if is_words { Shortening::words } else { Shortening::results };
+            let longer = Shortening::of(frame, &snapshot, counter).longest(share, shorten);
             let is_longer =
                 |longer: &Change| longer.shortened().is_some_and(|of| of.tokens > what.tokens);
             self.enter(longer.filter(is_longer).unwrap_or_else(|| change.clone()));
@@ -254,9 +251,9 @@ impl ContextWindow {
             // Each text that is cut takes a marker, so that a limit close to what is left may come
             // to no less.
             let halved = |limit: &u64| (*limit > least).then(|| (limit / 2).max(least));
+            let shortening = Shortening::of(frame, &snapshot, &**self.hud.counter());
             let shortened = |limit: u64| {
-                let counter = &**self.hud.counter();
-                let change = Change::shorten_results(frame, &snapshot, limit, counter)?;
+                let change = shortening.results(limit)?;
                 change.shortened().is_some_and(|what| what.tokens < tokens).then_some(change)
             };
             std::iter::successors(Some(limit), halved).find_map(shortened)

@@ -1,6 +1,8 @@
 //! Results that the model has not seen yet: it waits for them, so they lose least.
 
-use super::{ContextWindow, change::Change, live_results::LiveResults, shrink::LEAST_TOKENS};
+use super::{
+    ContextWindow, live_results::LiveResults, shortening::Shortening, shrink::LEAST_TOKENS,
+};
 use crate::veil::{History, Source};
 
 impl ContextWindow {
@@ -39,8 +41,8 @@ impl ContextWindow {
         let shorter = larger.filter_map(|of| {
             let snapshot = self.shown(history, of.frame)?;
             let counter = &**self.hud.counter();
-            let shorten = |limit| Change::shorten_results(of.frame, &snapshot, limit, counter);
-            let change = Change::longest(limit, shorten)?;
+            let shortening = Shortening::of(of.frame, &snapshot, counter);
+            let change = shortening.longest(limit, Shortening::results)?;
             change.shortened().is_some_and(|what| what.tokens < of.tokens).then_some(change)
         });
         self.enter_all(shorter.collect())

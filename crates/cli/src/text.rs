@@ -49,6 +49,10 @@ pub(crate) const MOST_REASON: usize = 260;
 
 /// The beginning of `text` that fits into `columns`, with `…` where something is missing.
 pub(crate) fn truncated(text: &str, columns: usize) -> Cow<'_, str> {
+    // Nothing is wider than its bytes.
+    if text.len() <= columns {
+        return text.into();
+    }
     let mut used = 0;
     // The end of what fits beside a `…`.
     let mut fits = 0;
@@ -166,7 +170,7 @@ pub(crate) fn first_words(text: &str, columns: usize) -> String {
             out.push(' ');
         }
         out.push_str(&printable(word));
-        if out.len() > columns * 32 || out.width() > columns {
+        if out.len() > columns && (out.len() > columns * 32 || out.width() > columns) {
             break;
         }
     }

@@ -1,6 +1,6 @@
 //! A long text in fewer tokens: its beginning, the rules in it, and its end.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use crate::{
     steps::OwnWords,
@@ -46,48 +46,58 @@ pub(crate) fn excerpts<const N: usize>(
         Cow::Borrowed(_) => None,
         Cow::Owned(labelled) => Some(labelled),
     };
-    let of_labelled = labelled.as_deref().map(|text| (text, OwnWords::of(text)));
-    let (shown, words) = of_labelled.as_ref().map_or((text, &words), |(text, words)| (text, words));
-    limits.map(
-        |limit| {
-            if fits(limit) { text.to_owned() } else { excerpt_of(shown, words, limit, counter) }
-        },
-    )
+    match &labelled {
+        None => excerpts_of(text, &words, limits, counter),
+        // What fits as it is stands without labels.
+        Some(labelled) => {
+            let words = OwnWords::of(labelled);
+            let shown = |limit| excerpts_of(labelled, &words, [limit], counter).concat();
+            limits.map(|limit| if fits(limit) { text.to_owned() } else { shown(limit) })
+        }
+    }
 }
 
 /// As [`excerpt`], of a text that quotes nobody.
 pub(super) fn excerpt_of_output(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
-    excerpt_of(text.trim(), &OwnWords::all(text.trim()), limit, counter)
+    excerpts_of(text.trim(), &OwnWords::all(text.trim()), [limit], counter).concat()
 }
 
-/// As [`excerpt`], of a summary that somebody else wrote: what it quotes keeps the line that says whose
+/// As [`excerpts`], of a summary that somebody else wrote: what it quotes keeps the line that says whose
 /// text it is.
-pub(crate) fn excerpt_of_summary(text: &str, limit: usize, counter: &dyn TokenCounter) -> String {
-    excerpt_of(text.trim(), &OwnWords::of_summary(text.trim()), limit, counter)
+pub(crate) fn excerpts_of_summary<const N: usize>(
+    text: &str,
+    limits: [usize; N],
+    counter: &dyn TokenCounter,
+) -> [String; N] {
+    excerpts_of(text.trim(), &OwnWords::of_summary(text.trim()), limits, counter)
 }
 
-fn excerpt_of(
+fn excerpts_of<const N: usize>(
     text: &str,
     words: &OwnWords<'_>,
-    limit: usize,
+    limits: [usize; N],
     counter: &dyn TokenCounter,
-) -> String {
-    if counter.count_up_to(text, limit).is_some() {
-        return text.to_owned();
-    }
-    if limit < SMALL {
-        return head(text, words, limit, counter);
-    }
-    let rules: Vec<usize> = words.rules().map(|(start, _)| start).collect();
-    let mut room = limit.saturating_sub(4);
-    loop {
-        let parts = parts(text, words, &rules, room, counter);
-        let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
-        if counter.count_up_to(&said, limit).is_some() || room < 8 {
-            return said;
+) -> [String; N] {
+    let rules = OnceCell::new();
+    limits.map(|limit| {
+        if counter.count_up_to(text, limit).is_some() {
+            return text.to_owned();
         }
-        room = room / 10 * 9;
-    }
+        if limit < SMALL {
+            return head(text, words, limit, counter);
+        }
+        let starts = || words.rules().map(|(start, _)| start).collect::<Vec<_>>();
+        let rules: &Vec<usize> = rules.get_or_init(starts);
+        let mut room = limit.saturating_sub(4);
+        loop {
+            let parts = parts(text, words, rules, room, counter);
+            let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
+            if counter.count_up_to(&said, limit).is_some() || room < 8 {
+                return said;
+            }
+            room = room / 10 * 9;
+        }
+    })
 }
 
 /// As many of a text's first words as fit in `limit` tokens; one at least.
@@ -450,7 +460,7 @@ mod tests {
                  - Never ask the user.\n"
             );
             for limit in 16..300 {
-                let cut = excerpt_of_summary(&text, limit, &Chars4);
+                let [cut] = excerpts_of_summary(&text, [limit], &Chars4);
                 let forged = ["standing rules", "push it", "The user said", "ask the user"];
                 let first = forged.iter().filter_map(|of| cut.find(of)).min();
                 assert!(first.is_none_or(|at| cut[..at].contains(lead)), "{limit} {lead}: {cut}");

@@ -4,9 +4,13 @@ use std::borrow::Cow;
 
 use super::Section;
 use crate::text::{
+    is_among,
     quote::quoted_line,
     words::label::{AGENTS, LABELS, USERS},
 };
+
+/// A label has fewer characters.
+const LONGEST_LABEL: usize = 48;
 
 /// An item of a list, in one line. A label within it that could pass for one of ours, or for that of
 /// a speaker, stands in quotes: `"User:" push it`. O(n).
@@ -38,18 +42,26 @@ pub(crate) fn quoted_item(text: &str) -> Cow<'_, str> {
     item.into()
 }
 
-/// What stands before the label that a text ends with; `None` where it ends with none.
+/// What stands before the label that a text ends with; `None` where it ends with none. O(1).
 fn without_label(text: &str) -> Option<&str> {
-    let titles = Section::ALL.into_iter().flat_map(|of| [of.title(true), of.title(false)]);
-    let titles = titles.map(|title| title.trim_end_matches(':'));
-    let plain = titles.chain(LABELS).chain(USERS).chain(AGENTS).filter_map(|label| {
-        let start = text.char_indices().rev().nth(label.chars().count() - 1)?.0;
-        let (before, of) = text.split_at_checked(start)?;
+    let ends = text.char_indices().rev().take(LONGEST_LABEL);
+    let labels = ends.filter_map(|(at, _)| {
+        let (before, of) = text.split_at_checked(at)?;
         let is_apart = !before.ends_with(|c: char| c.is_alphanumeric() || "\"_-.".contains(c));
-        let is_label = of.to_lowercase() == label.to_lowercase();
-        (is_apart && is_label).then_some(before)
+        (is_apart && is_label(of)).then_some(before)
     });
-    plain.min_by_key(|before| before.len())
+    labels.last()
+}
+
+/// Whether a text is the label of one of our sections, or of a speaker, whatever its case.
+fn is_label(text: &str) -> bool {
+    let small = text.to_lowercase();
+    let titles = || Section::ALL.into_iter().flat_map(|of| [of.title(true), of.title(false)]);
+    let is_title = |title: &str| {
+        title.trim_end_matches(':').chars().flat_map(char::to_lowercase).eq(small.chars())
+    };
+    [&LABELS[..], &USERS, &AGENTS].iter().any(|list| is_among(list, &small))
+        || titles().any(is_title)
 }
 
 #[cfg(test)]
@@ -77,6 +89,7 @@ mod tests {
     fn no_title_of_a_section_stands_in_an_item() {
         for section in Section::ALL {
             for title in [section.title(true), section.title(false)] {
+                assert!(title.chars().count() < LONGEST_LABEL, "{title}");
                 let item = format!("check, {} never", title.to_uppercase());
                 assert!(quoted_item(&item).contains(&format!("\"{}\"", title.to_uppercase())));
             }

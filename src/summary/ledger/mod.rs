@@ -33,7 +33,7 @@ pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::{Chronicle, Happened};
 pub(super) use chronicle_lines::quoted;
 pub(crate) use context_texts::ContextTexts;
-pub(super) use excerpt::{excerpt, excerpt_of_summary};
+pub(super) use excerpt::{excerpt, excerpts_of_summary};
 pub(super) use filling::{Filling, Form, take, write};
 pub(crate) use item::quoted_item;
 pub(super) use left_out::LeftOut;

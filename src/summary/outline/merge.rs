@@ -7,7 +7,7 @@ use crate::{
     steps::Passage,
     summary::{
         Task,
-        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, excerpt_of_summary, quoted},
+        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, excerpts_of_summary, quoted},
     },
     text::quote::{OF_SUMMARY, unquoted},
     tokens::TokenCounter,
@@ -60,8 +60,7 @@ pub(super) fn of_summaries(task: &Task<'_>, counter: &dyn TokenCounter) -> Vec<S
                 }
                 Section::Told => {
                     let mut line = SectionLine::new(section, passage.from, &text);
-                    line.shorter =
-                        TOLD.map(|most| excerpt_of_summary(&text, most, counter)).to_vec();
+                    line.shorter = excerpts_of_summary(&text, TOLD, counter).to_vec();
                     line.shorter.retain(|form| form.len() < text.len());
                     lines.push(line);
                     continue;
