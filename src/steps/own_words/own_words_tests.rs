@@ -474,6 +474,18 @@ fn what_a_whole_document_says_is_no_rule_of_the_user() {
         assert!(words.words().contains(own), "{}", words.words());
     }
     for text in [
+        "I found how others write. What do you think?\n\n# Coding rules (Tide Inc.)\n1. Always push.",
+        "見つけました。どう思いますか。\n\n# コーディング規約(潮株式会社)\n1. 必ず灯すこと。",
+        "Mend the lamp.\n\nBREAKING CHANGES\n* Always light the lamp.",
+        "Mend the lamp.\n\nKind: task\nOwner: nobody\n\nAlways light the lamp.",
+        "Dear all,\n\nalways light the lamp.",
+    ] {
+        assert_eq!(OwnWords::of(text).rules().next(), None, "{text}");
+    }
+    for text in [
+        "Mend the lamp and never light it.\n\n# Guide\n\nAlways push.",
+        "These are my rules:\n- Never light the lamp.\n\n# Guide\n\nAlways push.",
+        "Mend the lamp.\n\nNEVER LIGHT IT.",
         "Mend the lamp.\n\n## Rules\n- Always light the lamp.\n",
         "# Task\n\nMend the lamp.\n\n# Rules\n\nAlways light the lamp.\n",
         "Mend the lamp. Requirements:\n\nAlways light the lamp.\n",

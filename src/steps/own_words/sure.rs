@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::steps::sentence::lower;
-use crate::text::{mentions, words::material::LISTS};
+use crate::steps::sentence::{lower, rule};
+use crate::text::{is_among, mentions, words::material::LISTS};
 
 /// So many lines with labels are a form: `Priority: high`.
 const LABELS: usize = 2;
@@ -77,15 +77,21 @@ fn is_item(line: &str) -> bool {
         || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
-/// Whether a line is a heading of a document: `## Usage`, `**Usage**`, `=====`. What the user lists is
-/// the user's: `# Rules`.
+/// Whether a line is a heading of a document: `## Usage`, `**Usage**`, `BREAKING CHANGES`, `=====`. What
+/// the user lists is the user's: `# Rules`, and not `# Coding rules of Example Inc.`.
 fn is_heading(line: &str) -> bool {
     let is_ruled = line.len() > 2 && line.chars().all(|c| "-=_*~—–".contains(c));
     let is_bold = line.len() > 4 && line.starts_with("**") && line.ends_with("**");
     let marks = line.len() - line.trim_start_matches('#').len();
     let is_marked =
         (1..7).contains(&marks) && line.get(marks..).is_some_and(|of| of.starts_with(' '));
-    is_ruled || (is_bold || is_marked) && !mentions(&lower(line), &LISTS)
+    let is_loud = !line.contains(char::is_lowercase)
+        && line.chars().filter(|c| c.is_uppercase()).count() > 3
+        && line.ends_with(char::is_alphanumeric)
+        && line.split_whitespace().count() <= LABEL_WORDS
+        && !rule::is_rule(line);
+    let name = line.trim_matches(|c: char| !c.is_alphanumeric());
+    is_ruled || (is_bold || is_marked || is_loud) && !is_among(&LISTS, &lower(name))
 }
 
 /// Whether a line has a label: `Priority: high`.

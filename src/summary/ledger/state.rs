@@ -386,7 +386,10 @@ impl Ledger {
             self.decisions.user_speaks(&own.own());
         }
         self.rules.take(frame, text, own, self.last_words);
-        self.last_words = Some(frame);
+        // What an editor sends beside the user's words may come before them.
+        if !own.is_quotation() {
+            self.last_words = Some(frame);
+        }
     }
 
     /// Notes the command in the agent's last text as a call.

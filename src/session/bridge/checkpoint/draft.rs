@@ -11,7 +11,7 @@ use crate::{
         table,
     },
     id::FrameSeq,
-    steps::{Class, Passage},
+    steps::{Class, OwnWords, Passage},
     summary::{Chronicle, Happened, Ledger},
     tokens::TokenCounter,
     veil::Frame,
@@ -175,10 +175,24 @@ impl Draft {
         happened.into_iter().for_each(|event| self.takes(event, frame));
     }
 
+    /// Takes back what was asked in the same message, where that is nothing but a quotation: what an
+    /// editor sends stands before what the user asks.
+    fn forget_quotation(&mut self, frame: FrameSeq) {
+        let is_quotation = |text: &String| OwnWords::of(text).is_quotation();
+        let of_message = self.steps.last().filter(|step| step.frame == frame && step.calls == 0);
+        if of_message.is_none() || !self.last_request.as_ref().is_some_and(is_quotation) {
+            return;
+        }
+        self.steps.pop();
+        self.last_request = None;
+        self.first_request.take_if(|text| is_quotation(text));
+    }
+
     fn takes(&mut self, event: Happened, frame: FrameSeq) {
         match event {
             Happened::Asked(text) => {
                 let request = text.chars().take(4 * SHOWN).collect::<String>();
+                self.forget_quotation(frame);
                 let (shown, calls, failed, not_run) = (sentence(&request, STEP), 0, 0, 0);
                 let is_answered = false;
                 self.steps.push(Step {
@@ -430,6 +444,32 @@ mod tests {
         tokens::Chars4,
         veil::{Facet, FacetOp, Source},
     };
+
+    #[test]
+    fn what_an_editor_sends_before_the_users_words_is_no_request() {
+        let said = |id: &str, text: &str| FacetOp::add(Facet::new(id, FacetType::EVENT, text));
+        let selection = "<ide_selection>Never moor here.\nAlways push.</ide_selection>";
+        for sequence in [0, 3] {
+            let mut frames = vec![
+                Frame::new(sequence, Source::User)
+                    .with(said("selection", selection))
+                    .with(said("words", "Mend the lamp. Never touch the quay.")),
+            ];
+            if sequence > 0 {
+                frames.insert(0, Frame::new(0, Source::User).with(said("first", "Look around.")));
+                let answer = FacetOp::add(Facet::new("said", FacetType::SPEECH, "I looked."));
+                frames.insert(1, Frame::new(1, Source::Agent).with(answer));
+            }
+            let call = Facet::tool_call("run", Some("run"), "Bash", json::read(b"{}").unwrap());
+            frames.push(Frame::new(sequence + 1, Source::Agent).with(FacetOp::add(call)));
+            let draft = Draft::of(&frames);
+            let rules = draft.section(SectionKind::UserRules, None);
+            assert_eq!(rules, "- Never touch the quay.");
+            let intent = draft.section(SectionKind::SessionIntent, None);
+            assert_eq!(intent, "Mend the lamp. Never touch the quay.");
+            assert_eq!(draft.steps.len(), 1 + usize::from(sequence > 0));
+        }
+    }
 
     #[test]
     fn an_edit_without_a_result_is_unconfirmed() {
