@@ -10,7 +10,7 @@ use crate::text::{
 };
 
 /// A label has fewer characters.
-const LONGEST_LABEL: usize = 48;
+const LONGEST_LABEL: usize = 40;
 
 /// An item of a list, in one line. A label within it that could pass for one of ours, or for that of
 /// a speaker, stands in quotes: `"User:" push it`. O(n).
@@ -55,13 +55,13 @@ fn without_label(text: &str) -> Option<&str> {
 
 /// Whether a text is the label of one of our sections, or of a speaker, whatever its case.
 fn is_label(text: &str) -> bool {
+    if !text.starts_with(char::is_alphanumeric) {
+        return false;
+    }
+    let mut titles = Section::ALL.into_iter().flat_map(|of| [of.title(true), of.title(false)]);
     let small = text.to_lowercase();
-    let titles = || Section::ALL.into_iter().flat_map(|of| [of.title(true), of.title(false)]);
-    let is_title = |title: &str| {
-        title.trim_end_matches(':').chars().flat_map(char::to_lowercase).eq(small.chars())
-    };
     [&LABELS[..], &USERS, &AGENTS].iter().any(|list| is_among(list, &small))
-        || titles().any(is_title)
+        || titles.any(|title| title.trim_end_matches(':').eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
