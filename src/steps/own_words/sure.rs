@@ -17,7 +17,7 @@ const LONGEST_GREETING: usize = 40;
 /// Where the sentences end that are surely the user's, in these parts of a message: with the message,
 /// or, where it is made like a document, with its first paragraph and the list that this leads to.
 /// O(n).
-pub(super) fn sure_end<'t>(text: &'t str, parts: impl Iterator<Item = Range<usize>>) -> usize {
+pub(super) fn sure_end(text: &str, parts: impl Iterator<Item = Range<usize>>) -> usize {
     let mut form = Form::default();
     for part in parts {
         form.is_blank = true;
