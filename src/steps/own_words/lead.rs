@@ -95,7 +95,7 @@ fn names_source(lower: &str) -> bool {
 }
 
 /// Whether a text in small letters speaks of a text that somebody else wrote.
-fn is_source(lower: &str) -> bool {
+pub(super) fn is_source(lower: &str) -> bool {
     [&SOURCES[..], &TALKS, &PASTED, &AUTHORED].iter().any(|list| mentions(lower, list))
 }
 

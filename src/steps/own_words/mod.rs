@@ -21,7 +21,7 @@ use self::{
 use super::sentence::{rule, sentences};
 use crate::text::{
     quote::LEFT_OUT,
-    words::material::{JOINING, ORDERS},
+    words::material::{JOINING, OF_USERS, ORDERS},
 };
 pub(super) use line_kind::is_chat_head;
 
@@ -79,13 +79,26 @@ impl<'t> OwnWords<'t> {
             answer,
             is_summary: false,
         };
-        let outside = this.between(&[Kind::Quote, Kind::Paste]).map(|(part, _)| part);
-        let outside = outside.map(|part| part.start.max(from)..part.end.max(from));
-        this.sure_end = sure::sure_end(text, outside);
+        this.sure_end = this.sure_end(from);
         if !this.is_alone(from) {
             this.certain.end = from;
         }
         this
+    }
+
+    /// Where the sentences end that are surely the user's.
+    fn sure_end(&self, from: usize) -> usize {
+        // What the user sets into a tag of such a name is the user's, however it is made.
+        let is_tag = |of: &Material| {
+            let tag = self.part(of.range.clone()).strip_prefix('<').unwrap_or_default();
+            let name = tag.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+            of.kind == Kind::Heading && name.is_some_and(|of| has(&OF_USERS, &of.to_lowercase()))
+        };
+        if self.material.iter().any(is_tag) {
+            return self.text.len();
+        }
+        let outside = self.between(&[Kind::Quote, Kind::Paste]).map(|(part, _)| part);
+        sure::sure_end(self.text, outside.map(|part| part.start.max(from)..part.end.max(from)))
     }
 
     /// Whether the user's words from a place on are one part, which asks nothing: another part may say

@@ -479,6 +479,10 @@ fn what_a_whole_document_says_is_no_rule_of_the_user() {
         "Mend the lamp.\n\nBREAKING CHANGES\n* Always light the lamp.",
         "Mend the lamp.\n\nKind: task\nOwner: nobody\n\nAlways light the lamp.",
         "Dear all,\n\nalways light the lamp.",
+        "Compare it with a part of the style guide of another company, which does not bind us:\n\n\
+         3. Names\n3.1 Names are short.\n\n4. Lamps\n4.1 Always light the lamp.\n\nWhat differs?",
+        "Из руководства по стилю другой компании, нам оно не указ:\n\n- Всегда зажигай лампу.",
+        "4.1 Errors\nAlways light the lamp.\n4.2 Lamps\nNever touch them.",
     ] {
         assert_eq!(OwnWords::of(text).rules().next(), None, "{text}");
     }

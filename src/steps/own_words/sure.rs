@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::lead::is_source;
 use crate::steps::sentence::{lower, rule};
 use crate::text::{is_among, mentions, words::material::LISTS};
 
@@ -53,7 +54,10 @@ impl<'t> Form<'t> {
             return;
         }
         let is_label = is_label(plain);
-        let is_of_document = is_heading(plain) || self.last.is_empty() && is_greeting(plain);
+        let is_of_document = is_heading(plain)
+            || is_section(plain)
+            || self.last.is_empty() && is_greeting(plain)
+            || is_item(plain) && may_show(self.last);
         let is_next =
             self.is_blank && !self.last.is_empty() && !(is_item(plain) && leads(self.last));
         if is_of_document || is_label || is_next {
@@ -64,6 +68,21 @@ impl<'t> Form<'t> {
         self.is_blank = false;
         self.last = if is_item(plain) { self.last } else { plain };
     }
+}
+
+/// Whether a line leads to a list that somebody else may have written.
+fn may_show(line: &str) -> bool {
+    let small = lower(line);
+    line.ends_with([':', '：']) && is_source(&small) && !mentions(&small, &LISTS)
+}
+
+/// Whether a line has the number of a part of a section: `4.1 Errors`.
+fn is_section(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let part =
+        number.strip_prefix('.').map(|of| of.trim_start_matches(|c: char| c.is_ascii_digit()));
+    number.len() < line.len()
+        && part.is_some_and(|of| of.len() + 1 < number.len() && of.starts_with([' ', '.']))
 }
 
 /// Whether a line leads to a list of the user's: `Follow these rules:`.
