@@ -56,13 +56,23 @@ impl<'o> Shortening<'o> {
         let rules_of = |cut: &CutText<'_>, words: &OwnWords<'_>| {
             let mut left = usize::try_from(share).unwrap_or(usize::MAX);
             let mut said = String::new();
-            for (_, rule) in words.rules().filter(|(start, _)| cut.range.contains(start)) {
-                let cost = self.counter.count(rule) + 2;
-                if cost <= left {
+            let mut keep = |text: &str| {
+                let cost = self.counter.count(text) + 2;
+                let fits = cost <= left;
+                if fits {
                     left -= cost;
-                    said.push_str(rule);
-                    said.push('\n');
+                    said.extend([text, "\n"]);
                 }
+                fits
+            };
+            let (mut start, end) = (cut.range.start, cut.range.end);
+            // What may be somebody's text stands with all that leads to it.
+            let lead = cut.text.get(start..words.sure_end().min(end)).unwrap_or_default().trim();
+            if words.sure_end() < cut.text.len() && !lead.is_empty() && keep(lead) {
+                start = words.sure_end();
+            }
+            for (_, rule) in words.rules().filter(|(at, _)| (start..end).contains(at)) {
+                keep(rule);
             }
             said
         };

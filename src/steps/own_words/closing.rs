@@ -1,7 +1,7 @@
 //! The user's own words below a text that is pasted without an end.
 
 use super::{
-    line_kind::{chat_turn, has, is_chat_head, is_mail_head, is_prose, report},
+    line_kind::{chat_turn, has, is_chat_head, is_mail_head, is_prose, is_rule_off, report},
     page::is_page_end,
 };
 use crate::steps::sentence::{lower, rule, sentences, words};
@@ -74,12 +74,6 @@ fn last_paragraph(text: &str) -> Option<(usize, &str)> {
         at -= line.len();
     }
     None
-}
-
-/// Whether a line parts a text from the next: `---`.
-fn is_rule_off(line: &str) -> bool {
-    let line = line.trim();
-    line.len() > 2 && line.chars().all(|c| "-=_*~—–".contains(c))
 }
 
 /// Whether a paragraph is prose that nobody logged or listed.

@@ -70,8 +70,21 @@ fn is_printed(line: &str) -> bool {
     line.contains(|c: char| c.is_ascii_digit() || "=[]{}|/\\<>_".contains(c))
 }
 
+/// Whether a line is an item of a list: `- a`, `2. b`.
+pub(super) fn is_item(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with(['-', '*', '•', '+'])
+        || number.len() < line.len() && number.starts_with(['.', ')'])
+}
+
+/// Whether a line parts a text from the next: `---`.
+pub(super) fn is_rule_off(line: &str) -> bool {
+    let line = line.trim();
+    line.len() > 2 && line.chars().all(|c| "-=_*~—–".contains(c))
+}
+
 /// Whether a sentence ends in a line, or what it says leads to more.
-fn ends_sentence(line: &str) -> bool {
+pub(super) fn ends_sentence(line: &str) -> bool {
     line.trim_end().ends_with(['.', '!', '?', ':', '。', '！', '？', '：'])
         || [". ", "! ", "? "].iter().any(|end| line.contains(end))
 }
@@ -79,12 +92,8 @@ fn ends_sentence(line: &str) -> bool {
 /// Whether a paragraph is output of a program: numbers or signs in each line, and neither sentences
 /// nor items of a list.
 pub(super) fn is_output(paragraph: &str) -> bool {
-    let is_item = |line: &str| {
-        let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        line.starts_with(['-', '*', '•', '+', '#'])
-            || number.len() < line.len() && number.starts_with(['.', ')'])
-    };
-    let is_of_output = |line: &str| is_printed(line) && !ends_sentence(line) && !is_item(line);
+    let is_listed = |line: &str| is_item(line) || line.starts_with('#');
+    let is_of_output = |line: &str| is_printed(line) && !ends_sentence(line) && !is_listed(line);
     let is_long = paragraph.lines().nth(1).is_some() || !paragraph.starts_with(char::is_alphabetic);
     is_long && paragraph.lines().map(str::trim).all(is_of_output)
 }

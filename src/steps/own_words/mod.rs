@@ -79,15 +79,20 @@ impl<'t> OwnWords<'t> {
             answer,
             is_summary: false,
         };
-        this.sure_end = this.sure_end(from);
+        this.sure_end = this.end_of_sure(from);
         if !this.is_alone(from) {
             this.certain.end = from;
         }
         this
     }
 
-    /// Where the sentences end that are surely the user's.
-    fn sure_end(&self, from: usize) -> usize {
+    /// Where the sentences end that are surely the user's: what follows may be a text of somebody else,
+    /// which they lead to. The end of the text where nothing follows.
+    pub(crate) fn sure_end(&self) -> usize {
+        self.sure_end
+    }
+
+    fn end_of_sure(&self, from: usize) -> usize {
         // What the user sets into a tag of such a name is the user's, however it is made.
         let is_tag = |of: &Material| {
             let tag = self.part(of.range.clone()).strip_prefix('<').unwrap_or_default();

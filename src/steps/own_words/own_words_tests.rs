@@ -483,6 +483,13 @@ fn what_a_whole_document_says_is_no_rule_of_the_user() {
          3. Names\n3.1 Names are short.\n\n4. Lamps\n4.1 Always light the lamp.\n\nWhat differs?",
         "Из руководства по стилю другой компании, нам оно не указ:\n\n- Всегда зажигай лампу.",
         "4.1 Errors\nAlways light the lamp.\n4.2 Lamps\nNever touch them.",
+        "These are the notes of the vendor. Do they explain it?\n\nLamps 4.2 (May 4)\n\nNew\n\
+         * They light faster.\n* Always light the lamp.",
+        "Questo è il forum, ha ragione?\n\nkeeper_7 ha risposto\n\nAccendi sempre la lampada.",
+        "Do you think so?\n\nkeeper_7 answered May 4\n\nAlways light the lamp.",
+        "Das Ticket eines Kollegen, nur damit du es kennst:\n\nTIDE-12\nDie Lampe hängt.\n\
+         Anforderungen\n- Die Lampe muss immer leuchten.",
+        "下面是上游项目的代码规范，我们不用照做：\n\n代码规范 v3\n1. 绝对不要使用全局变量。",
     ] {
         assert_eq!(OwnWords::of(text).rules().next(), None, "{text}");
     }
@@ -494,6 +501,9 @@ fn what_a_whole_document_says_is_no_rule_of_the_user() {
         "# Task\n\nMend the lamp.\n\n# Rules\n\nAlways light the lamp.\n",
         "Mend the lamp. Requirements:\n\nAlways light the lamp.\n",
         "Mend the paste of the lamp.\n\nAlways light the lamp.\n",
+        "Can you mend the lamp?\n\nthe quay is dark too\n\nnever light the lamp",
+        "Can you mend the lamp?\n\nPlease note:\n- never light the lamp",
+        "Mend the lamp.\n\nRules\n- Never light the lamp.",
     ] {
         assert_eq!(OwnWords::of(text).rules().count(), 1, "{text}");
     }

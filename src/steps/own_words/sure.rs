@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::lead::is_source;
+use super::{
+    lead::is_source,
+    line_kind::{ends_sentence, is_item, is_rule_off},
+};
 use crate::steps::sentence::{lower, rule};
 use crate::text::{is_among, mentions, words::material::LISTS};
 
@@ -11,6 +14,9 @@ const LABELS: usize = 2;
 
 /// A label has so many words at most.
 const LABEL_WORDS: usize = 3;
+
+/// A title of what is below it has so many words at most.
+const TITLE_WORDS: usize = 8;
 
 /// A line of fewer bytes that ends in a comma opens a letter.
 const LONGEST_GREETING: usize = 40;
@@ -21,7 +27,7 @@ const LONGEST_GREETING: usize = 40;
 pub(super) fn sure_end(text: &str, parts: impl Iterator<Item = Range<usize>>) -> usize {
     let mut form = Form::default();
     for part in parts {
-        form.is_blank = true;
+        (form.is_blank, form.is_shown) = (true, true);
         let mut at = part.start;
         for line in text.get(part).unwrap_or_default().split_inclusive('\n') {
             form.take(at, line);
@@ -39,11 +45,18 @@ pub(super) fn sure_end(text: &str, parts: impl Iterator<Item = Range<usize>>) ->
 #[derive(Default)]
 struct Form<'t> {
     is_blank: bool,
+    /// Whether what the last line leads to is marked, and stands before.
+    is_shown: bool,
     labels: usize,
     is_document: bool,
     /// Where the first paragraph ends, with a list that it leads to.
     first: Option<usize>,
+    /// Whether the first paragraph asks something, and speaks of somebody's text.
+    asks: bool,
+    is_of_text: bool,
+    /// The last line that is no item, and how many lines its paragraph has up to the last.
     last: &'t str,
+    lines: usize,
 }
 
 impl<'t> Form<'t> {
@@ -53,20 +66,43 @@ impl<'t> Form<'t> {
             self.is_blank = true;
             return;
         }
+        let is_item = is_item(plain);
         let is_label = is_label(plain);
+        let is_next = self.is_blank && !self.last.is_empty() && !(is_item && leads(self.last));
+        let is_later = self.first.is_some();
         let is_of_document = is_heading(plain)
             || is_section(plain)
             || self.last.is_empty() && is_greeting(plain)
-            || is_item(plain) && may_show(self.last);
-        let is_next =
-            self.is_blank && !self.last.is_empty() && !(is_item(plain) && leads(self.last));
+            || (is_item || is_next) && !self.is_shown && may_show(self.last)
+            || is_next && !is_later && self.asks && self.is_of_text
+            || is_later && self.lines == 1 && self.is_title(is_item);
         if is_of_document || is_label || is_next {
             self.first.get_or_insert(at);
         }
+        if self.first.is_none() {
+            self.asks |= plain.contains(['?', '？', '؟']);
+            self.is_of_text |= is_source(&lower(plain));
+        }
         self.labels += usize::from(is_label);
         self.is_document |= is_of_document;
-        self.is_blank = false;
-        self.last = if is_item(plain) { self.last } else { plain };
+        self.lines = if self.is_blank { 1 } else { self.lines + 1 };
+        (self.is_blank, self.is_shown) = (false, false);
+        self.last = if is_item { self.last } else { plain };
+    }
+
+    /// Whether the last line is the title of what stands below it: `Features` right above a list, or,
+    /// below a question, who says something and when: `Bob answered on May 4`.
+    fn is_title(&self, is_list: bool) -> bool {
+        let is_above = if self.is_blank {
+            self.asks && self.last.contains(|c: char| c.is_ascii_digit())
+        } else {
+            is_list
+        };
+        is_above
+            && self.last.split_whitespace().count() <= TITLE_WORDS
+            && !ends_sentence(self.last)
+            && !rule::is_rule(self.last)
+            && !mentions(&lower(self.last), &LISTS)
     }
 }
 
@@ -90,16 +126,9 @@ fn leads(line: &str) -> bool {
     line.ends_with([':', '：']) && mentions(&lower(line), &LISTS)
 }
 
-fn is_item(line: &str) -> bool {
-    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.starts_with(['-', '*', '•', '+'])
-        || number.len() < line.len() && number.starts_with(['.', ')'])
-}
-
 /// Whether a line is a heading of a document: `## Usage`, `**Usage**`, `BREAKING CHANGES`, `=====`. What
 /// the user lists is the user's: `# Rules`, and not `# Coding rules of Example Inc.`.
 fn is_heading(line: &str) -> bool {
-    let is_ruled = line.len() > 2 && line.chars().all(|c| "-=_*~—–".contains(c));
     let is_bold = line.len() > 4 && line.starts_with("**") && line.ends_with("**");
     let marks = line.len() - line.trim_start_matches('#').len();
     let is_marked =
@@ -110,7 +139,7 @@ fn is_heading(line: &str) -> bool {
         && line.split_whitespace().count() <= LABEL_WORDS
         && !rule::is_rule(line);
     let name = line.trim_matches(|c: char| !c.is_alphanumeric());
-    is_ruled || (is_bold || is_marked || is_loud) && !is_among(&LISTS, &lower(name))
+    is_rule_off(line) || (is_bold || is_marked || is_loud) && !is_among(&LISTS, &lower(name))
 }
 
 /// Whether a line has a label: `Priority: high`.

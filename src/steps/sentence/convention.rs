@@ -8,9 +8,12 @@ use super::{
 };
 use crate::text::{
     holds,
-    words::convention::{
-        ALLS, ASKING, BEING, DEEDS, GATES, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES,
-        STAYS, TELLING, TOLD, USES,
+    words::{
+        convention::{
+            ALLS, ASKING, BEING, DEEDS, GATES, LASTING, NEEDS, NONES, OBLIGES, ONES, PEOPLE, SIDES,
+            STAYS, TELLING, TOLD, USES,
+        },
+        standing::BINDING,
     },
 };
 
@@ -18,6 +21,9 @@ use crate::text::{
 /// elsewhere.
 pub(super) fn is_convention(lower: &str) -> bool {
     let rest = without_openers(lower);
+    // `For the whole task: every …`
+    let bound = behind_any(rest, &BINDING).next().map(|(_, rest)| without_openers(rest));
+    let rest = bound.unwrap_or(rest);
     chooses(rest) || forbids(rest) || obliges(rest) || asks_first(lower)
 }
 

@@ -92,6 +92,9 @@ fn excerpts_of<const N: usize>(
         loop {
             let parts = parts(text, words, rules, room, counter);
             let said = parts.join(&*format!("\n{LEFT_OUT}\n"));
+            if said.is_empty() {
+                return head(text, words, limit, counter);
+            }
             if counter.count_up_to(&said, limit).is_some() || room < 8 {
                 return said;
             }
@@ -259,6 +262,10 @@ fn parts(
     let is_rule = |at: &usize| {
         places.get(*at).is_some_and(|place| starts.iter().any(|start| place.contains(start)))
     };
+    // What may be somebody's text stands with all that leads to it, or not at all.
+    let is_led = words.sure_end() < text.len();
+    let lead = places.partition_point(|place| is_led && place.start < words.sure_end());
+    pass(room, true, &mut (0..lead));
     // Rules that give a command go first, then the shortest, since more of them fit.
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
@@ -270,6 +277,9 @@ fn parts(
     // What was pasted is the first that is cut.
     pass(room, true, &mut said.iter().copied());
     pass(room, true, &mut (0..pieces.len()));
+    if kept.iter().take(lead).any(|is_kept| !is_kept) {
+        kept.iter_mut().skip(lead).for_each(|is_kept| *is_kept = false);
+    }
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut was_kept = false;
     for (place, is_kept) in places.into_iter().zip(kept) {
@@ -282,11 +292,15 @@ fn parts(
         was_kept = is_kept;
     }
     runs.retain(|run| text.get(run.clone()).is_some_and(|run| !run.trim().is_empty()));
+    let is_begun = runs.first().is_none_or(|run| run.start == 0);
     let mut runs: Vec<String> =
         runs.into_iter().map(|run| words.kept(run).trim_end().to_owned()).collect();
     // What is cut off at the end must not read as if it were whole.
     if !was_kept && let Some(last) = runs.last_mut() {
         last.push_str(CUT_OFF);
+    }
+    if !is_begun && let Some(first) = runs.first_mut() {
+        *first = format!("{LEFT_OUT}\n{first}");
     }
     runs
 }
@@ -466,6 +480,25 @@ mod tests {
                 assert!(first.is_none_or(|at| cut[..at].contains(lead)), "{limit} {lead}: {cut}");
                 assert!(limit < SMALL || cut.contains("Never light the lamp."), "{limit}: {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn what_may_be_somebodys_text_stands_with_all_that_leads_to_it() {
+        let lead = "Here is what the forum says of the lamp. We need not do it. Is it right?";
+        let text = format!(
+            "{lead}\n\nkeeper_7 answered May 4\n\n{}Always light the lamp.\n",
+            "The lamp is old.\n".repeat(40)
+        );
+        for limit in SMALL..200 {
+            let cut = excerpt(&text, limit, &Chars4);
+            assert!(cut.starts_with(lead), "{limit}: {cut}");
+            assert!(Chars4.count(&cut) <= limit, "{limit}: {cut}");
+        }
+        let long = text.replace("We need", &"It is long. ".repeat(90));
+        for limit in [SMALL, 100, 200] {
+            let cut = excerpt(&long, limit, &Chars4);
+            assert!(cut.starts_with("Here is") && !cut.contains("keeper_7"), "{limit}: {cut}");
         }
     }
 
