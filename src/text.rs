@@ -197,6 +197,13 @@ pub(crate) fn mentions(lower: &str, words: &[&str]) -> bool {
     holds(lower, words) || has_foreign(lower, words)
 }
 
+/// Whether a sentence ends with this character: marks of other alphabets end one wherever they stand,
+/// `.`, `!` and `?` before white space.
+pub(crate) fn ends_sentence(c: char, next: Option<char>) -> bool {
+    matches!(c, '。' | '！' | '？' | '।' | '؟')
+        || matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace)
+}
+
 /// Whether one of the words of other alphabets stands in a text, as a part of another too.
 pub(crate) fn has_foreign(text: &str, words: &[&str]) -> bool {
     !text.is_ascii() && words.iter().any(|word| !word.is_ascii() && text.contains(word))

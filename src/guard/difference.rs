@@ -3,7 +3,7 @@ use crate::{
     export::{CountedLeaf, PrefixCounts},
     id::FacetId,
     json::{Object, ObjectExt, Path, PathElement, Value},
-    request::{Request, ToolChange},
+    request::{Request, ToolChange, differing_tool, tool_names},
 };
 
 crate::json::serialize_through_json!(FirstDifference);
@@ -106,22 +106,17 @@ impl FirstDifference {
         index: usize,
         tools: &[ToolChange],
     ) {
-        let (was, is) = (tool_names(previous), tool_names(next));
-        let (before, after) = (was.get(index), is.get(index));
-        let name = match (before, after) {
-            (Some(before), Some(after)) if before == after => after,
-            (Some(before), _) if !is.contains(before) => {
-                self.change = ChangeKind::Removed;
-                before
-            }
-            (_, Some(after)) => {
-                let is_new = !was.contains(after);
-                self.change = if is_new { ChangeKind::Added } else { ChangeKind::Moved };
-                after
-            }
-            (Some(before), None) => before,
-            (None, None) => return,
-        };
+        let names = |request: &Request| request.value().map(tool_names).unwrap_or_default();
+        let (was, is) = (names(previous), names(next));
+        let Some(name) = differing_tool(&was, &is, index) else { return };
+        if was.get(index) != is.get(index) {
+            self.change = match (was.contains(name), is.contains(name)) {
+                (_, false) => ChangeKind::Removed,
+                (false, true) => ChangeKind::Added,
+                (true, true) if is.get(index).is_some() => ChangeKind::Moved,
+                (true, true) => self.change,
+            };
+        }
         self.owner = format!("tool:{name}").into();
         if self.change == ChangeKind::Changed {
             let of = tools.iter().find(|change| change.name == *name);
@@ -202,11 +197,6 @@ impl FirstDifference {
 /// Whether a value is of a block of a message, and not the first one.
 fn place_in_message(path: &Path) -> bool {
     matches!(path.elements(), [_, _, PathElement::Key(_), PathElement::Index(1..), ..])
-}
-
-fn tool_names(request: &Request) -> Vec<String> {
-    let names = request.tools().into_iter();
-    names.filter_map(|tool| Some(tool.id.as_str().strip_prefix("tool:")?.to_owned())).collect()
 }
 
 fn role(request: &Request, index: usize) -> Option<String> {

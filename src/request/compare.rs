@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use super::{CacheBreak, CacheFrom, Request, cache_break::breaks};
 use crate::{
     Result,
-    export::{PrefixReport, PrefixRules, prefix_report},
+    export::{Divergence, PrefixReport, PrefixRules, prefix_report},
     hud::Owner,
     id::FacetId,
     json::{Object, Path, PathElement, Value},
@@ -24,6 +24,8 @@ pub struct RequestDiff {
     pub parameters: Vec<ParameterChange>,
     /// What takes the cache from text that is the same.
     pub breaks: Vec<CacheBreak>,
+    /// The tool that differs first, where the first difference is in the list of tools.
+    first_tool: Option<String>,
 }
 
 /// A tool definition that differs.
@@ -63,10 +65,10 @@ pub fn compare(
     rules: PrefixRules,
 ) -> Result<RequestDiff> {
     let (was, is) = (previous.as_cached()?, next.as_cached()?);
-    let Changes { tools, parameters, breaks } = changes(previous, next)?;
+    let changes = changes(previous, next)?;
     let mut prefix = prefix_report(&was, &is, counter, rules);
     let tokens = |key: &str| is.root().get(key).map_or(0, |part| part.tokens(counter));
-    let served = match breaks.iter().map(|of| of.from).min() {
+    let served = match changes.breaks.iter().map(|of| of.from).min() {
         None => prefix.unchanged,
         Some(CacheFrom::Start) => 0,
         Some(CacheFrom::System) => tokens("tools"),
@@ -79,12 +81,51 @@ pub fn compare(
     let is_unmarked = rules.needs_marks && is_whole && next.api() == Api::Messages;
     let served = if is_unmarked && !is_marked(previous.value()?) { 0 } else { served };
     prefix.cached = rules.cached(prefix.unchanged.min(served));
-    Ok(RequestDiff { prefix, tools, parameters, breaks })
+    Ok(RequestDiff::new(prefix, changes))
+}
+
+/// The names of a request's tools, in order.
+pub(crate) fn tool_names(request: &Value) -> Vec<String> {
+    let tools = request.as_object().map(tool_list).unwrap_or_default();
+    tools.into_iter().map(|tool| tool_name(tool).to_owned()).collect()
+}
+
+/// The tool that makes two lists of tools differ at an index: the one that stood there and is gone,
+/// else the one that stands there now, or the last that stood there. O(tools).
+pub(crate) fn differing_tool<'t>(
+    was: &'t [String],
+    is: &'t [String],
+    index: usize,
+) -> Option<&'t String> {
+    let (before, after) = (was.get(index), is.get(index));
+    before.filter(|name| after.is_none() || !is.contains(name)).or(after)
+}
+
+/// The tool that differs first, where the first difference is in the list of tools.
+fn first_tool(divergence: &Divergence, was: &[String], is: &[String]) -> Option<String> {
+    use PathElement::{Index, Key};
+    let index = match divergence.path.elements() {
+        [Key(key), ..] if key == "model" => return None,
+        [Key(tools), Index(_), Key(group), Index(index), ..]
+            if tools == "tools" && GROUPS.contains(&group.as_str()) =>
+        {
+            *index
+        }
+        [Key(tools), Index(index), ..] if tools == "tools" => *index,
+        [Key(config), Key(_), Index(index), ..] if config == TOOL_CONFIG => *index,
+        // What stands behind the tools differs first only where the last of them are gone.
+        _ if was.len() > is.len() => is.len(),
+        _ => return None,
+    };
+    differing_tool(was, is, index).cloned()
 }
 
 /// What differs between two requests besides their texts.
+#[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) tools: Vec<ToolChange>,
+    /// The names of the tools before and now, where tools differ.
+    pub(crate) tool_names: [Vec<String>; 2],
     pub(crate) parameters: Vec<ParameterChange>,
     pub(crate) breaks: Vec<CacheBreak>,
 }
@@ -93,8 +134,10 @@ pub(crate) struct Changes {
 pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
     let parameters = ParameterChange::between(&previous.parameters()?, &next.parameters()?);
     let breaks = breaks(previous, next, &parameters)?;
-    let tools = tools(previous.value()?, next.value()?);
-    Ok(Changes { tools, parameters, breaks })
+    let (was, is) = (previous.value()?, next.value()?);
+    let tools = tools(was, is);
+    let tool_names = [tool_names(was), tool_names(is)];
+    Ok(Changes { tools, tool_names, parameters, breaks })
 }
 
 /// Something that says the same in another form: a text, or a list of blocks; with marks for the cache,
@@ -259,14 +302,19 @@ pub(super) fn is_marked(value: &Value) -> bool {
 }
 
 impl RequestDiff {
+    /// What differs between two requests with this unchanged prefix.
+    pub(super) fn new(prefix: PrefixReport, changes: Changes) -> Self {
+        let Changes { tools, tool_names: [was, is], parameters, breaks } = changes;
+        let divergence = prefix.divergence.as_ref();
+        let first_tool = divergence.and_then(|divergence| first_tool(divergence, &was, &is));
+        Self { prefix, tools, parameters, breaks, first_tool }
+    }
+
     /// Who wrote what differs first: in the next request, or in the previous one where the next one
-    /// lacks it, as the last of its tools. O(tools that differ).
+    /// lacks it, as a tool that is gone. O(1).
     pub fn owner(&self) -> Option<Cow<'_, Owner>> {
         let divergence = self.prefix.divergence.as_ref()?;
-        // What stands behind the tools cannot be the first difference where one of them is gone.
-        let is_before = matches!(divergence.path.elements().first(), Some(PathElement::Key(key)) if key == "model" || key == "tools");
-        let gone = self.tools.iter().find(|change| change.next.is_none() && !is_before);
-        if let Some(ToolChange { name, .. }) = gone {
+        if let Some(name) = &self.first_tool {
             let facet = FacetId::from(format!("tool:{name}"));
             return Some(Cow::Owned(Owner::Recorded { facet, frame: None }));
         }

@@ -49,7 +49,7 @@ pub(crate) use compare::{Changes, changes};
 pub use compare::{
     FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,
 };
-pub(crate) use compare::{TOOL_CONFIG, tool_list};
+pub(crate) use compare::{TOOL_CONFIG, differing_tool, tool_list, tool_names};
 pub(crate) use grown::TurnStart;
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;

@@ -341,8 +341,8 @@ impl Pair<'_> {
             divergence.path = moved(&divergence.path, shown.index(at));
         }
 
-        let Changes { tools, parameters, mut breaks } = if is_same_head {
-            Changes { tools: Vec::new(), parameters: Vec::new(), breaks: Vec::new() }
+        let mut changes = if is_same_head {
+            Changes::default()
         } else {
             let head = |(outlined, outline): (&Outlined, &Outline)| {
                 outlined.request.without_messages(&outline.places.head(outlined.request.text()))
@@ -352,8 +352,8 @@ impl Pair<'_> {
         let features = |outline: &Outline| {
             outline.messages.iter().fold(Features::default(), |all, of| all.and(of.features))
         };
-        breaks.extend(features(was).breaks(features(is), api));
-        let served = match breaks.iter().map(|of| of.from).min() {
+        changes.breaks.extend(features(was).breaks(features(is), api));
+        let served = match changes.breaks.iter().map(|of| of.from).min() {
             None => prefix.unchanged,
             Some(CacheFrom::Start) => 0,
             Some(CacheFrom::System) => is.head.tools,
@@ -365,7 +365,7 @@ impl Pair<'_> {
         let is_unmarked = rules.needs_marks && is_whole && api == Api::Messages && !is_marked;
         let served = if is_unmarked { 0 } else { served };
         prefix.cached = rules.cached(prefix.unchanged.min(served));
-        Ok(RequestDiff { prefix, tools, parameters, breaks })
+        Ok(RequestDiff::new(prefix, changes))
     }
 }
 

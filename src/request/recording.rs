@@ -8,7 +8,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    Exchange, RecordedTools, Reports, Request, RequestDiff, RequestTokens,
+    Changes, Exchange, RecordedTools, Reports, Request, RequestDiff, RequestTokens,
     answers::{Answer, Answers},
     chain::Chains,
     outline::{Outlined, Outlines},
@@ -416,8 +416,7 @@ impl Recording {
             let tokens = after.size.tokens().saturating_add(after.tools());
             let cached = rules.cached(unchanged);
             let prefix = PrefixReport { tokens, unchanged, cached, divergence: None };
-            let (tools, parameters, breaks) = Default::default();
-            return Ok(Some(RequestDiff { prefix, tools, parameters, breaks }));
+            return Ok(Some(RequestDiff::new(prefix, Changes::default())));
         }
         if self.is_unread(previous) || self.is_unread(number) {
             return Ok(None);

@@ -18,6 +18,9 @@ pub(crate) const HEADS: [&str; 2] = [OF_SUMMARY, OF_STATE];
 pub(crate) const PASTED_LOG: [&str; 2] = ["[pasted log]", "[end of pasted log]"];
 pub(crate) const PASTED_TEXT: [&str; 2] = ["[pasted text]", "[end of pasted text]"];
 
+/// The lines that stand around the text of a document that is kept whole.
+pub(crate) const DOCUMENT_TEXT: [&str; 2] = ["[document text]", "[end of document text]"];
+
 /// What each line of a quoted text begins with. Tokenizers join it with the word behind it.
 const MARK: &str = " ";
 

@@ -249,6 +249,11 @@ impl Api {
         }
     }
 
+    /// Whether a member of a request holds the conversation in one of the APIs. O(1).
+    pub fn is_conversation(key: &str) -> bool {
+        Self::ALL.into_iter().any(|api| api.conversation_key() == key)
+    }
+
     /// The member of a request that holds a system prompt apart from the conversation. Chat
     /// Completions have none of their own.
     pub const fn system_key(self) -> &'static str {

@@ -258,6 +258,35 @@ result "{\"url\":\"u\"}" {} origin {"type":"web_fetch_tool_result","form":"json"
     }
 
     #[test]
+    fn a_document_that_is_a_text_is_read_as_the_model_reads_it() {
+        let shown = |block: &str, read: &str| {
+            let facet = parts::opaque("x", json::read(block.as_bytes()).unwrap());
+            let text = facet.content.split_once('\n').map(|(_, text)| text);
+            let [begin, end] = crate::text::quote::DOCUMENT_TEXT;
+            let expected = (!read.is_empty()).then(|| format!("{begin}\n{read}\n{end}"));
+            assert_eq!(text, expected.as_deref(), "{block}");
+        };
+        shown(
+            r#"{"type":"document","title":"Tides","context":"of May","source":{"type":"text","data":"Low at six.\nHigh at noon."}}"#,
+            "Tides\nof May\nLow at six.\nHigh at noon.",
+        );
+        shown(
+            r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#,
+            "a\nb",
+        );
+        shown(
+            r#"{"type":"document","source":{"type":"content","content":"Low at six."}}"#,
+            "Low at six.",
+        );
+        shown(
+            r#"{"type":"search_result","source":"https://a.example","title":"Tides","content":[{"type":"text","text":"Low"}]}"#,
+            "https://a.example\nTides\nLow",
+        );
+        shown(r#"{"type":"tool_reference","tool_name":"tide_table"}"#, "tide_table");
+        shown(r#"{"type":"document","source":{"type":"base64","data":"JVBE"}}"#, "");
+    }
+
+    #[test]
     fn images_come_inline_by_address_or_by_file() {
         let shown = |input: &str| {
             let Ok(Value::Object(object)) = json::read(input.as_bytes()) else { panic!("{input}") };

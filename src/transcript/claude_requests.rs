@@ -293,7 +293,16 @@ impl LoggedRequests {
             self.requests.clear();
         }
         let hashes = record.get("tail").and_then(Value::as_array).unwrap_or_default();
-        let tail: Vec<_> = hashes.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let tail: Option<Vec<String>> =
+            hashes.iter().map(|hash| hash.as_str().map(str::to_owned)).collect();
+        let keep = match record.get("keep") {
+            None | Some(Value::Null) => Some(0),
+            Some(keep) => keep.as_u64().and_then(|keep| usize::try_from(keep).ok()),
+        };
+        let (Some(tail), Some(keep)) = (tail, keep) else {
+            let unread = "cannot read `keep` or `tail` of a request: it is worked out instead";
+            return sink.note(line, unread);
+        };
         for hash in &tail {
             self.unnamed.swap_remove(hash);
         }
@@ -304,8 +313,6 @@ impl LoggedRequests {
         if is_cut || !withheld.is_empty() {
             self.last_partial = line;
         }
-        let keep = record.get("keep").and_then(Value::as_u64).unwrap_or_default();
-        let keep = usize::try_from(keep).unwrap_or(usize::MAX);
         let base = record.str_at("base").and_then(|base| self.requests.get_index_of(base));
         let link = self.link(base, keep, tail);
         self.requests.insert(id.clone(), link);
@@ -419,7 +426,7 @@ impl LoggedRequests {
         let (body, frames, unread) = match self.body(&waiting, sink) {
             Ok((body, frames)) => (body, frames, None),
             Err(lacks) => {
-                sink.note(waiting.line, &format!("a request cannot be put together: {lacks}"));
+                sink.note(waiting.line, &format!("cannot put a request together: {lacks}"));
                 // One that was answered is worked out.
                 if answer.is_some() {
                     return;
@@ -471,14 +478,15 @@ impl LoggedRequests {
         waiting: &Waiting,
         sink: &Sink,
     ) -> Result<(BodyText, Vec<Option<FrameSeq>>), &'static str> {
-        let hashes =
-            self.hashes(&waiting.id).ok_or("the file lacks the request that it goes on from")?;
+        let lacks_request = "the request that it goes on from is not in the file, or too far back";
+        let hashes = self.hashes(&waiting.id).ok_or(lacks_request)?;
         let places: Option<Vec<usize>> =
             hashes.into_iter().map(|hash| self.messages.get_index_of(hash)).collect();
-        let lacks_message = "the file lacks a message of it";
+        let lacks_message = "a message of it is not in the file, or too far back";
         let places = places.ok_or(lacks_message)?;
         let shape = waiting.record.str_at("shapeHash").and_then(|hash| self.shapes.get(hash));
-        let shape = shape.ok_or("the file lacks its system prompt and tools")?;
+        let shape =
+            shape.ok_or("its system prompt and tools are not in the file, or too far back")?;
         let params = waiting.record.get("params").and_then(Value::as_object);
         let mut body = params.cloned().unwrap_or_default();
         // It is a header on the wire.
@@ -510,7 +518,9 @@ impl LoggedRequests {
         let mut messages = String::new();
         let mut frames = Vec::with_capacity(places.len());
         for (index, place) in places.into_iter().enumerate() {
-            let Some((_, message)) = self.messages.get_index_mut(place) else { continue };
+            let Some((_, message)) = self.messages.get_index_mut(place) else {
+                return Err(lacks_message);
+            };
             if message.text.is_empty() {
                 return Err(lacks_message);
             }
@@ -538,7 +548,8 @@ impl LoggedRequests {
         let before = before.or_else(|| self.bodies.last().map(|(_, body)| body.clone()));
         let before = before.unwrap_or_default();
         let start = before.shared_with(text.as_bytes());
-        let body = BodyText::after(&before, start, text.as_bytes()).unwrap_or_default();
+        let body = BodyText::after(&before, start, text.as_bytes());
+        let body = body.unwrap_or_else(|| text.as_str().into());
         if self.bodies.len() >= FEW {
             self.bodies.shift_remove_index(0);
         }

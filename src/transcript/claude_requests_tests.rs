@@ -151,9 +151,9 @@ fn an_answer_without_a_request_in_the_file_is_worked_out() {
 #[test]
 fn a_request_that_the_file_holds_a_part_of_is_worked_out_or_says_what_is_missing() {
     for (left_out, lacks) in [
-        (1, "the file lacks its system prompt and tools"),
-        (2, "the file lacks a message of it"),
-        (3, "the file lacks the request that it goes on from"),
+        (1, "its system prompt and tools are not in the file"),
+        (2, "a message of it is not in the file"),
+        (3, "the request that it goes on from is not in the file"),
     ] {
         let mut lines = session();
         lines.remove(left_out);

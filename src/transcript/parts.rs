@@ -6,6 +6,7 @@
 use crate::{
     id::FacetType,
     json::{self, Value},
+    text::quote::DOCUMENT_TEXT,
     veil::{CallOutcome, Facet, Media, PartContent, PartSource, base64_len, data_url},
 };
 
@@ -91,12 +92,46 @@ pub(super) fn image(media_type: Option<&str>, source: Option<&str>, block: Value
     with_origin(text(FacetType::IMAGE, label).with_part(PartContent::Image(media)), block)
 }
 
-/// A block that is kept whole and not interpreted; `what` names its kind.
+/// A block that is kept whole; `what` names its kind. Of a document that is a text the model reads the
+/// text, and so does the frame.
 pub(super) fn opaque(what: &str, block: Value) -> Facet {
     let size = grouped(block.to_string().len());
     let content = PartContent::of_block(&FacetType::OPAQUE, &block);
-    let label = text(FacetType::OPAQUE, format!("[{what}, {size} bytes]"));
-    with_origin(label.with_part(content), block)
+    let mut label = format!("[{what}, {size} bytes]");
+    let texts = texts_of(&block);
+    if !texts.is_empty() {
+        let [begin, end] = DOCUMENT_TEXT;
+        label = [&[&*label, begin], &*texts, &[end]].concat().join("\n");
+    }
+    with_origin(text(FacetType::OPAQUE, label).with_part(content), block)
+}
+
+/// What the model reads of a block that is kept whole, where that is text: a document's title, context
+/// and text, what a search found, the name of a tool that a search of tools found.
+fn texts_of(block: &Value) -> Vec<&str> {
+    fn of_blocks(blocks: Option<&Value>) -> Vec<&str> {
+        let blocks = blocks.and_then(Value::as_array).into_iter().flatten();
+        blocks.filter_map(|block| block.str_at("text")).collect()
+    }
+    let of = |key: &str| block.str_at(key);
+    let source = block.get("source");
+    match of("type") {
+        Some("document") => {
+            let held = source.and_then(|source| source.get("content"));
+            let is_text = source.and_then(|source| source.str_at("type")) == Some("text");
+            let data = source.filter(|_| is_text).and_then(|source| source.str_at("data"));
+            let body: Vec<&str> =
+                data.or(held.and_then(Value::as_str)).into_iter().chain(of_blocks(held)).collect();
+            let about = of("title").into_iter().chain(of("context"));
+            about.chain(body).collect()
+        }
+        Some("search_result") => {
+            let found = of("source").into_iter().chain(of("title"));
+            found.chain(of_blocks(block.get("content"))).collect()
+        }
+        Some("tool_reference") => of("tool_name").into_iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The types of parts that are kept whole on purpose: encrypted, binary, or a provider's own.

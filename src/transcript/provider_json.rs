@@ -68,20 +68,7 @@ fn frames_in(mut sink: Sink) -> Vec<Frame> {
 /// none.
 pub(crate) fn response_of(api: Api, body: &str) -> Option<ReadResponse> {
     let response = api.joined(body)?;
-    let text = |pointer: &str| response.pointer(pointer)?.as_str().map(str::to_owned);
-    let finish_reason = match api {
-        Api::Chat => text("/choices/0/finish_reason"),
-        Api::Messages => text("/stop_reason"),
-        Api::Responses => {
-            text("/incomplete_details/reason").or_else(|| match response.str_at("status") {
-                Some("completed") => Some("stop".to_owned()),
-                other => other.map(str::to_owned),
-            })
-        }
-        Api::Gemini => text("/candidates/0/finishReason"),
-        Api::Ollama | Api::Generate => text("/done_reason"),
-        Api::Converse => text("/stopReason"),
-    };
+    let finish_reason = api.stop_of(&response).map(str::to_owned);
     let (id, model) = (id_of(&response), model_of(&response));
     let (id, model) = (id.map(str::to_owned), model.map(str::to_owned));
     let mut reply = api.reply(response, false);

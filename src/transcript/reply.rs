@@ -53,7 +53,8 @@ impl ReadReply {
             Api::Ollama => "message",
             Api::Generate => "response",
         };
-        let error = response.get("error").filter(|error| !error.is_null()).map(words_of);
+        let error = response.get("error").filter(|error| !error.is_null());
+        let error = error.map(|error| sse::error_words(error).unwrap_or_else(|| error.to_string()));
         let says = response.get(key).and_then(Value::as_array).is_some_and(|said| !said.is_empty());
         if let Some(error) = error.as_ref().filter(|_| !says) {
             return Err(refused(error));
@@ -63,7 +64,7 @@ impl ReadReply {
             return Err(Error::expected(expected, what_it_is(text)));
         }
         let mut said = response.as_object().map(answer::of_response).unwrap_or_default();
-        said.stop = said.stop.or_else(|| stop_of(api, &response).map(Box::from));
+        said.stop = said.stop.or_else(|| api.stop_of(&response).map(Box::from));
         let no_end = || match sse::error(text) {
             Some(error) if error.is_last => format!("the stream ended with {}", error.summary),
             _ => "the stream has no end".to_owned(),
@@ -114,25 +115,21 @@ fn number_repeated_ids(frames: &mut [Frame]) {
     }
 }
 
-/// Why the model stopped, where a response does not say it beside its messages.
-fn stop_of(api: Api, response: &Value) -> Option<&str> {
-    match api {
-        Api::Chat => response.get("choices")?.as_array()?.first()?.str_at("finish_reason"),
-        Api::Gemini => response.get(CANDIDATES)?.as_array()?.first()?.str_at("finishReason"),
-        Api::Messages | Api::Converse | Api::Ollama | Api::Generate => None,
-        Api::Responses => {
-            let reason = response.get("incomplete_details").and_then(|why| why.str_at("reason"));
-            reason.or_else(|| response.str_at("status").filter(|status| responses::is_over(status)))
+impl Api {
+    /// Why the model stopped, in the provider's words; `None` where the response does not say it, or
+    /// goes on.
+    pub(super) fn stop_of(self, response: &Value) -> Option<&str> {
+        let text = |pointer: &str| response.pointer(pointer)?.as_str();
+        match self {
+            Self::Chat => text("/choices/0/finish_reason"),
+            Self::Messages => text("/stop_reason"),
+            Self::Responses => text("/incomplete_details/reason")
+                .or_else(|| text("/status").filter(|status| responses::is_over(status))),
+            Self::Gemini => text("/candidates/0/finishReason"),
+            Self::Ollama | Self::Generate => text("/done_reason"),
+            Self::Converse => text("/stopReason"),
         }
     }
-}
-
-/// What an error of a provider says.
-fn words_of(error: &Value) -> String {
-    let kind = error.str_at("type").or_else(|| error.str_at("code"));
-    let message = error.str_at("message").or_else(|| error.as_str());
-    let said: Vec<&str> = kind.into_iter().chain(message).collect();
-    if said.is_empty() { error.to_string() } else { said.join(": ") }
 }
 
 fn what_it_is(text: &str) -> &'static str {

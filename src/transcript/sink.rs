@@ -184,9 +184,9 @@ impl Sink {
         branches.begin(fork, self.places.first_place(session), last_before)
     }
 
-    /// Makes a frame of a record of this kind, by which the session, the only one of the file, takes
-    /// back the frames from `cut` on, those in `kept` aside. Says whether it did: where there are no
-    /// such frames, or it cannot, the record is skipped.
+    /// Records an undo: drops the frames from `cut` on, except those in `kept`. The file must hold one
+    /// session alone. Skips the record as `kind` and returns false where there are no such frames, or
+    /// where `branches` refuses it; a refusal is noted.
     pub(super) fn take_back(
         &mut self,
         branches: &mut Branches,

@@ -85,17 +85,23 @@ pub(super) fn error(stream: &str) -> Option<ErrorEvent> {
     let event = events.get(at)?;
     // Responses have its members in the event itself.
     let error = event.get("error").filter(|error| !error.is_null()).unwrap_or(event);
+    Some(ErrorEvent {
+        summary: error_words(error).unwrap_or_else(|| "without a message".to_owned()),
+        is_last: at + 1 == events.len(),
+        is_alone: events.len() == 1,
+    })
+}
+
+/// What an error of a provider says: its kind or code, and the first line of its message; `None` where
+/// it says neither.
+pub(super) fn error_words(error: &Value) -> Option<String> {
     let code = error.get("code").filter(|code| !code.is_null());
     let code = code.map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
     let kind = error.str_at("type").filter(|kind| *kind != "error").map(str::to_owned).or(code);
     let message = error.str_at("message").or_else(|| error.as_str());
     let message = message.map(|message| message.lines().next().unwrap_or_default().to_owned());
     let said: Vec<String> = kind.into_iter().chain(message).collect();
-    Some(ErrorEvent {
-        summary: if said.is_empty() { "without a message".to_owned() } else { said.join(": ") },
-        is_last: at + 1 == events.len(),
-        is_alone: events.len() == 1,
-    })
+    (!said.is_empty()).then(|| said.join(": "))
 }
 
 /// A streamed chat completion as it would have been in one: its choices, each of them joined, with

@@ -71,9 +71,20 @@ impl Media {
     /// What a provider's block says of its data.
     pub(crate) fn of_block(block: &Value) -> Self {
         let MediaBlock { media_type, data, .. } = MediaBlock::of(block);
-        let is_text = block.pointer("/source/type").and_then(Value::as_str) == Some("text");
-        let bytes = data.map(|data| if is_text { data.len() } else { base64_len(data) } as u64);
+        let bytes = data.map(|data| base64_len(data) as u64);
         Self { media_type: media_type.map(Box::from), bytes, tokens: None }
+    }
+}
+
+/// Whether a document is a text, whose tokens are counted like those of any other.
+pub(crate) fn is_text_document(block: &Value) -> bool {
+    let Some(source) = block.get("source") else { return false };
+    match source.str_at("type") {
+        Some("text") => true,
+        Some("content") => source.get("content").is_some_and(|held| {
+            held.as_array().is_none_or(|of| of.iter().all(|of| of.str_at("type") == Some("text")))
+        }),
+        _ => false,
     }
 }
 
@@ -86,7 +97,9 @@ impl PartContent {
         match block.str_at("type") {
             _ if *facet_type != FacetType::OPAQUE => Self::of_type(facet_type),
             Some("input_audio" | "audio") => Self::Audio(Media::of_block(block)),
-            Some("document" | "file" | "input_file") => Self::Document(Media::of_block(block)),
+            Some("document" | "file" | "input_file") if !is_text_document(block) => {
+                Self::Document(Media::of_block(block))
+            }
             Some("compaction") => Self::Compaction,
             _ => Self::Opaque,
         }

@@ -42,7 +42,7 @@ pub(crate) use history::SealedFrame;
 pub use imported::Imported;
 pub(crate) use kept::Kept;
 pub use media::Media;
-pub(crate) use media::{MediaBlock, base64_len, data_url};
+pub(crate) use media::{MediaBlock, base64_len, data_url, is_text_document};
 pub use op::{FacetChange, FacetOp};
 pub use open_calls::{Answered, OpenCalls};
 pub use origin::Origin;

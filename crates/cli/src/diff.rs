@@ -5,7 +5,7 @@ mod loaded;
 mod page;
 mod unit;
 
-use std::io::Write;
+use std::{borrow::Cow, io::Write};
 
 use afterimage::{
     export::{Divergence, PrefixReport, PrefixRules, prefix_report},
@@ -14,6 +14,7 @@ use afterimage::{
     json::{Path, PathElement, Value},
     request::{CacheBreak, ParameterChange, ReshapedContent, compare, reshaped},
     tokens::TokenCounter,
+    transcript::Api,
 };
 
 use self::{
@@ -34,9 +35,10 @@ pub(crate) fn run(args: &args::Diff) -> Outcome {
     let (was, is) = (previous.exported.form(), next.exported.form());
     if was != is {
         let failure = Failure::new(format!(
-            "two contexts of one form can be compared: the first is of the form {was}, the second {is}"
+            "cannot compare a context of the form {was} with one of the form {is}"
         ));
-        return Err(failure.at("A", &previous.name).at("B", &next.name).into());
+        let failure = failure.at("A", &previous.name).at("B", &next.name);
+        return Err(failure.hint("write both contexts with the same `--as`").into());
     }
     let comparison = Comparison::of(&previous, &next, &*lens.counter, args.cache.rules())?;
     let mut out = Output::new(args.coloring.color);
@@ -60,6 +62,8 @@ struct Comparison<'c> {
     parameters: Vec<ParameterChange>,
     /// What takes the cache from text that is the same, where both are whole requests.
     breaks: Vec<CacheBreak>,
+    /// The owner of the first difference, if both are whole requests.
+    first_owner: Option<Owner>,
     /// What says the same in another form, before the first difference.
     forms: Vec<ReshapedContent>,
 }
@@ -85,9 +89,12 @@ impl<'c> Comparison<'c> {
         let (was, is) = (&previous.exported, &next.exported);
         let both = previous.request.as_ref().zip(next.request.as_ref());
         let compared = both.map(|(was, is)| compare(was, is, counter, rules)).transpose()?;
-        let (report, mut parameters, breaks) = match compared {
-            Some(diff) => (diff.prefix, diff.parameters, diff.breaks),
-            None => (prefix_report(was, is, counter, rules), Vec::new(), Vec::new()),
+        let (report, mut parameters, breaks, first_owner) = match compared {
+            Some(diff) => {
+                let owner = diff.owner().map(Cow::into_owned);
+                (diff.prefix, diff.parameters, diff.breaks, owner)
+            }
+            None => (prefix_report(was, is, counter, rules), Vec::new(), Vec::new(), None),
         };
         parameters.retain(|change| change.name != "model");
         let value = |of: &LoadedContext| match &of.request {
@@ -103,6 +110,7 @@ impl<'c> Comparison<'c> {
             changes: changes(was, is),
             parameters,
             breaks,
+            first_owner,
             forms: Vec::new(),
         };
         let is_before = |content: &ReshapedContent| match comparison.place().map(|at| at.message) {
@@ -136,9 +144,10 @@ impl<'c> Comparison<'c> {
         // The blocks of a system prompt are no messages, nor are tools.
         let is_apart = matches!(
             divergence.path.elements().first(),
-            Some(PathElement::Key(key)) if !matches!(key.as_str(), "messages" | "input")
+            Some(PathElement::Key(key)) if !Api::is_conversation(key)
         );
-        let owner = divergence.owner.as_ref().or(divergence.previous_owner.as_ref());
+        let owner = self.first_owner.as_ref().or(divergence.owner.as_ref());
+        let owner = owner.or(divergence.previous_owner.as_ref());
         let tool = owner.and_then(|owner| match owner {
             Owner::Recorded { facet, .. } => facet.as_str().strip_prefix("tool:"),
             _ => None,
@@ -147,7 +156,7 @@ impl<'c> Comparison<'c> {
             divergence,
             previous_owner: speaker(self.previous, divergence, divergence.previous_owner.as_ref()),
             owner: speaker(self.next, divergence, divergence.owner.as_ref()),
-            message: message.filter(|_| !is_apart),
+            message: message.filter(|_| !is_apart && tool.is_none()),
             tool,
         })
     }

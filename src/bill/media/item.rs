@@ -8,7 +8,7 @@ use super::{
 use crate::{
     id::FacetId,
     json::{self, Value},
-    veil::{Facet, Frame, MediaBlock, PartContent},
+    veil::{Facet, Frame, MediaBlock, PartContent, is_text_document},
 };
 
 /// How much of a file is looked at for its size: a photograph may begin with a preview of itself.
@@ -127,7 +127,8 @@ impl MediaItem {
                 // The definition of a tool may say "type": "file"; blocks hold what they are of.
                 let has_data =
                     ["source", "image_url", "data", "file", "file_data", "file_id", "input_audio"];
-                match kind.filter(|_| has_data.iter().any(|key| object.contains_key(key))) {
+                let is_block = has_data.iter().any(|key| object.contains_key(key));
+                match kind.filter(|_| is_block && !is_text_document(value)) {
                     Some(kind) => items.push(Self::of_block(kind, value)),
                     None => object.values().for_each(|value| Self::add_blocks(value, items)),
                 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::steps::sentence::{lower, rule, sentences, words};
 use crate::text::{
-    holds, mentions,
+    ends_sentence, holds, mentions,
     words::{
         correction::REVOKING,
         material::{
@@ -91,7 +91,7 @@ fn is_said(paragraph: &str) -> bool {
 /// Whether a paragraph may stand behind one of the user's: its sentences end, and it does not close a
 /// letter.
 fn goes_on(paragraph: &str) -> bool {
-    paragraph.ends_with(['.', '!', '?', '。', '！', '？', '।'])
+    paragraph.chars().next_back().is_some_and(|c| ends_sentence(c, Some(' ')))
         && !holds(&lower(paragraph), &CLOSINGS)
 }
 

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::steps::sentence::words;
+use crate::text::ends_sentence;
 pub(super) use crate::text::is_among as has;
 use crate::text::words::label::{AGENTS, USERS};
 use crate::text::words::material::{
@@ -84,8 +85,9 @@ pub(super) fn is_rule_off(line: &str) -> bool {
 }
 
 /// Whether a sentence ends in a line, or what it says leads to more.
-pub(super) fn ends_sentence(line: &str) -> bool {
-    line.trim_end().ends_with(['.', '!', '?', ':', '。', '！', '？', '：'])
+pub(super) fn has_sentence(line: &str) -> bool {
+    let last = line.trim_end().chars().next_back();
+    last.is_some_and(|c| matches!(c, ':' | '：') || ends_sentence(c, Some(' ')))
         || [". ", "! ", "? "].iter().any(|end| line.contains(end))
 }
 
@@ -93,14 +95,14 @@ pub(super) fn ends_sentence(line: &str) -> bool {
 /// nor items of a list.
 pub(super) fn is_output(paragraph: &str) -> bool {
     let is_listed = |line: &str| is_item(line) || line.starts_with('#');
-    let is_of_output = |line: &str| is_printed(line) && !ends_sentence(line) && !is_listed(line);
+    let is_of_output = |line: &str| is_printed(line) && !has_sentence(line) && !is_listed(line);
     let is_long = paragraph.lines().nth(1).is_some() || !paragraph.starts_with(char::is_alphabetic);
     is_long && paragraph.lines().map(str::trim).all(is_of_output)
 }
 
 /// Whether a line below output is prose again.
 pub(super) fn is_prose(line: &str) -> bool {
-    let is_words = ends_sentence(line) || !is_printed(line);
+    let is_words = has_sentence(line) || !is_printed(line);
     line.starts_with(char::is_alphabetic) && is_words && !is_logged(line) && !is_data(line)
 }
 

@@ -19,7 +19,7 @@ use crate::steps::sentence::{
     lower, rule,
 };
 use crate::text::{
-    quote::{PASTED_LOG, PASTED_TEXT},
+    quote::{DOCUMENT_TEXT, PASTED_LOG, PASTED_TEXT},
     words::material::{
         COMMENTS, FORMATTING, OF_CLIENTS, OF_USERS, PROSES, QUOTES, REQUESTS, SUMMARY_HEADS,
     },
@@ -224,8 +224,8 @@ impl<'t> Scan<'t> {
             self.found.get_mut(at).into_iter().for_each(|log| log.label = Some(PASTED_LOG));
             return true;
         }
-        if let Some([begin, end]) = [PASTED_LOG, PASTED_TEXT].into_iter().find(|of| of[0] == plain)
-        {
+        let marked = [PASTED_LOG, PASTED_TEXT, DOCUMENT_TEXT];
+        if let Some([begin, end]) = marked.into_iter().find(|of| of[0] == plain) {
             let rest = self.text.get(self.at..self.end).unwrap_or_default();
             let to = rest.rfind(end).map_or(self.end, |at| self.at + at + end.len());
             self.take(Kind::Paste, to, format!("{begin}\n"), format!("\n{end}"));

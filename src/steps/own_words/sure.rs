@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     lead::is_source,
-    line_kind::{ends_sentence, is_item, is_rule_off},
+    line_kind::{has_sentence, is_item, is_rule_off},
 };
 use crate::steps::sentence::{lower, rule};
 use crate::text::{is_among, mentions, words::material::LISTS};
@@ -100,7 +100,7 @@ impl<'t> Form<'t> {
         };
         is_above
             && self.last.split_whitespace().count() <= TITLE_WORDS
-            && !ends_sentence(self.last)
+            && !has_sentence(self.last)
             && !rule::is_rule(self.last)
             && !mentions(&lower(self.last), &LISTS)
     }

@@ -9,7 +9,10 @@ mod standing;
 mod statement;
 mod topic;
 
-use crate::text::words::sentence::{ASKS, OPENINGS};
+use crate::text::{
+    ends_sentence,
+    words::sentence::{ASKS, OPENINGS},
+};
 
 /// A longer sentence is a text.
 const LONGEST: usize = 300;
@@ -78,9 +81,7 @@ fn end_of_sentence(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
-        let ends = matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace)
-            || matches!(c, '。' | '！' | '？' | '।' | '؟');
-        if ends {
+        if ends_sentence(c, next) {
             return at + c.len_utf8();
         }
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use crate::{
     steps::OwnWords,
-    text::{first_bytes, quote::LEFT_OUT, shortened},
+    text::{ends_sentence, first_bytes, quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
 
@@ -201,9 +201,7 @@ fn sentences_of(text: &str) -> Vec<(usize, usize)> {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
-        let is_end = c == '\n'
-            || matches!(c, '。' | '！' | '？')
-            || matches!(c, '.' | '!' | '?') && next.is_some_and(|next| next == ' ');
+        let is_end = c == '\n' || ends_sentence(c, next.filter(|next| *next != '\n'));
         if is_end {
             found.push((start, at + c.len_utf8()));
             start = at + c.len_utf8();

@@ -31,7 +31,7 @@ answer! {
         /// alone
         budget: Option<u64>,
         /// the tokens of the context after the last frame as it is: the exact count of its messages, and
-        /// what the provider adds; with `--as openai`, `responses` or `anthropic` those of the request,
+        /// what the provider adds; with `--as openai`, `responses`, `anthropic` or `gemini` those of the request,
         /// names and ids in it too
         tokens_before: u64,
         /// the same of the context that fits
@@ -47,7 +47,7 @@ answer! {
         /// with `--as`: the text as a string, the messages or the request of a provider, or the rendered
         /// context
         context?: Value,
-        /// with `--as openai`, `responses` or `anthropic`: who wrote it, as a list
+        /// with `--as openai`, `responses`, `anthropic` or `gemini`: who wrote it, as a list
         owners?: Value,
     }
 
@@ -110,7 +110,7 @@ answer! {
         dropped: Vec<DroppedAnswer>,
         /// frames whose text lacks its middle, or whose results are one line each
         shortened: Vec<ShortenedAnswer>,
-        /// with `--as openai`, `responses` or `anthropic` what the report of an export says; else empty
+        /// with `--as openai`, `responses`, `anthropic` or `gemini` what the report of an export says; else empty
         repaired: Vec<Value>,
         /// ranges that have no summary
         failed: Vec<FailedRange>,

@@ -107,7 +107,7 @@ pub(super) fn load_both(args: &Diff) -> Outcome<(LoadedContext, LoadedContext)> 
     let load = |path: &Path, as_context: bool| {
         if let Some((file, number)) = numbered(path) {
             let mut loaded = requests_of(&file, &[(number, path)], args)?;
-            let nothing = || Failure::new("there is nothing in it").file(&file);
+            let nothing = || Failure::new(format!("the file has no request {number}")).file(&file);
             return loaded.pop().ok_or_else(|| nothing().into());
         }
         let contexts = Reading { path, args, as_context }.contexts()?;

@@ -5,6 +5,7 @@ use afterimage::{
     hud::Owner,
     id::{FrameSeq, Role},
     json::{self, Value},
+    transcript::Api,
 };
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
@@ -152,11 +153,7 @@ fn units(root: &OwnedJson) -> Vec<Unit> {
         OwnedJson::List(list) => all(list),
         OwnedJson::Map(members) => {
             let units = members.iter().flat_map(|(key, value)| match value {
-                OwnedJson::List(list)
-                    if matches!(key.as_str(), "messages" | "input" | "contents") =>
-                {
-                    all(list)
-                }
+                OwnedJson::List(list) if Api::is_conversation(key) => all(list),
                 OwnedJson::List(list) if key == "tools" => list.iter().map(tool).collect(),
                 value => vec![Unit { role: key.clone(), ..unit(None, value) }],
             });

@@ -103,13 +103,14 @@ impl<'a> Part<'a> {
         let frame = self.frame.map_or_else(String::new, |frame| frame.to_string());
         let Some(text) = self.text else {
             let place = block.map_or_else(String::new, |id| format!(" of {id}"));
-            let failure = Failure::new(format!("no frame {frame}{place} shows anything"));
+            let failure =
+                Failure::new(format!("frame {frame}{place} does not exist, or has no text"));
             return failure.hint("`afterimage frames` lists them");
         };
         let place = match (block, self.frame) {
-            (_, Some(_)) => format!("frame {frame} does not say"),
-            (Some(id), None) => format!("{id} does not stand for"),
-            (None, None) => "no frame that something stands for says".to_owned(),
+            (_, Some(_)) => format!("frame {frame} does not contain"),
+            (Some(id), None) => format!("the frames of {id} do not contain"),
+            (None, None) => "no frame that was replaced in the context contains".to_owned(),
         };
         Failure::new(format!("{place} {text:?}"))
             .hint("`afterimage trace --text` searches the whole session")

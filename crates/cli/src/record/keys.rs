@@ -76,9 +76,10 @@ fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        let digits = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(digits.unwrap_or(b'%'));
-        bytes.extend(part.as_bytes().iter().skip(if digits.is_some() { 2 } else { 0 }));
+        let digits = part.get(..2).filter(|of| of.bytes().all(|of| of.is_ascii_hexdigit()));
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(b'%'));
+        bytes.extend(part.as_bytes().iter().skip(if byte.is_some() { 2 } else { 0 }));
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

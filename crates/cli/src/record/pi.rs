@@ -37,12 +37,18 @@ pub(super) fn overlay(routes: &mut Routes) -> Outcome<Overlay> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Object::new().into(),
         Err(error) => return Err(Failure::cannot_open(&error).file(&path).into()),
     };
-    let Value::Object(mut models) = models else {
-        return Err(Failure::new("expected an object").file(&path).into());
+    let wrong = |what: &str, found: &Value| {
+        let failure = Failure::new(format!("expected {what}, found {}", found.kind()));
+        failure.file(&path).hint("pi reads its providers there: correct the file, or move it away")
+    };
+    let mut models = match models {
+        Value::Object(models) => models,
+        other => return Err(wrong("an object", &other).into()),
     };
     let mut providers = match models.shift_remove("providers") {
         Some(Value::Object(providers)) => providers,
-        _ => Object::new(),
+        None | Some(Value::Null) => Object::new(),
+        Some(other) => return Err(wrong("an object `providers`", &other).into()),
     };
     for (name, provider) in providers.iter_mut() {
         lead(name, provider, routes);

@@ -222,9 +222,10 @@ fn inputs_that_are_no_context_are_refused() {
     refused(
         &["diff", BEFORE, "README.md"],
         2,
-        "error: two contexts of one form can be compared: the first is of the form openai, the second text
+        "error: cannot compare a context of the form openai with one of the form text
   A       crates/cli/tests/data/before.json
-  B       README.md",
+  B       README.md
+  hint    write both contexts with the same `--as`",
     );
     let report = support::out(&["compress", CHAT, "--budget", "900", "--json"]);
     let run = run_with(&["diff", "-", BEFORE], report);

@@ -212,19 +212,27 @@ fn a_stream_is_whole_with_its_last_event_and_else_it_is_said_who_ended_it() {
 }
 
 #[test]
-fn the_last_tool_that_is_gone_owns_the_difference() {
+fn the_tool_that_is_gone_owns_the_difference() {
     let tool = |name: &str| {
         format!(
             "{{\"type\":\"function\",\"function\":{{\"name\":\"{name}\",\"parameters\":{{}}}}}}"
         )
     };
-    let (both, one) = (format!("{},{}", tool("tide"), tool("berth")), tool("tide"));
-    for (before, after) in [(both.as_str(), one.as_str()), (&both, "")] {
+    let list = |names: &[&str]| names.iter().map(|name| tool(name)).collect::<Vec<_>>().join(",");
+    let cases: [(&[&str], &[&str], &str); 3] = [
+        (&["tide", "berth"], &["tide"], "berth"),
+        (&["tide", "berth"], &[], "tide"),
+        (&["tide", "berth", "lamp"], &["tide", "lamp"], "berth"),
+    ];
+    for (before, after, gone) in cases {
+        let (before, after) = (list(before), list(after));
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("recording");
-        streamed_recording(&folder, [before, after], ["data: [DONE]\n\n"; 2]);
+        streamed_recording(&folder, [&before, &after], ["data: [DONE]\n\n"; 2]);
         let path = folder.to_str().unwrap();
-        let gone = if after.is_empty() { "tide" } else { "berth" };
+        let paths = [1, 2].map(|number| format!("{path}@{number}"));
+        let compared = run(&["diff", &paths[0], &paths[1]]).out;
+        assert!(compared.contains(&format!("the tool {gone}")), "{compared}");
         let listed = run(&["requests", path]).out;
         assert!(listed.contains(&format!("tool:{gone} is gone; ")), "{listed}");
         let json = run(&["requests", "--json", path]).out;

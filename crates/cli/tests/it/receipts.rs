@@ -94,9 +94,12 @@ fn what_nobody_says_is_refused() {
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{more:?}");
         assert!(run.err.contains(expected), "{more:?}: {}", run.err);
     };
-    refused(&["--around", "nowhere"], "no frame that something stands for says \"nowhere\"");
+    refused(
+        &["--around", "nowhere"],
+        "no frame that was replaced in the context contains \"nowhere\"",
+    );
     refused(&["--around", "nowhere", "--frame", "4"], "frame 4 does not say \"nowhere\"");
-    refused(&["--frame", "99"], "no frame 99 shows anything");
+    refused(&["--frame", "99"], "frame 99 does not exist, or has no text");
     refused(&["--block", "block-9-99", "--around", "a"], "there is no block \"block-9-99\"");
     refused(&["--block", "x", "--limit", "9"], "--around <TEXT>");
     refused(&[], "--block <ID>");
