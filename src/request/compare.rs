@@ -140,8 +140,9 @@ pub(crate) fn changes(previous: &Request, next: &Request) -> Result<Changes> {
     Ok(Changes { tools, tool_names, parameters, breaks })
 }
 
-/// Something that says the same in another form: a text, or a list of blocks; with marks for the cache,
-/// or without. Providers document them as one, and a program between may not take them for that.
+/// Content whose words are the same and whose JSON differs: a text became a list of blocks or the
+/// other way round, or a mark for the cache came, went or changed. Providers treat both forms
+/// alike; a proxy between may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReshapedContent {
     /// What holds it: `system`, `tool:NAME`, or `message:INDEX`.
@@ -182,7 +183,7 @@ impl FormChange {
             Self::Blocks => "changed its form from a text to a list of blocks",
             Self::Marked => "has a mark for the cache, and had none",
             Self::Unmarked => "has no mark for the cache, and had one",
-            Self::Remarked => "has another mark for the cache",
+            Self::Remarked => "has another mark for the cache, or has it at another place",
         }
     }
 }
@@ -289,7 +290,7 @@ fn marks<'v>(value: &'v Value, at: &[usize]) -> Vec<(Vec<usize>, &'v Value)> {
     }
 }
 
-/// Whether a request asks the cache to keep something.
+/// Whether a value has a mark for the cache that is not null.
 pub(super) fn is_marked(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(is_marked),
@@ -398,7 +399,8 @@ fn is_mark(tool: &Value) -> bool {
 /// The members under which Gemini has the definitions of functions, as a group.
 pub(super) const GROUPS: [&str; 2] = ["functionDeclarations", "function_declarations"];
 
-/// The definitions that an element of a list of tools is: of a group, which has nothing else, several.
+/// The definitions in an element of a list of tools. A group of Gemini, which has no other member,
+/// holds several.
 fn definitions(tool: &Value) -> &[Value] {
     let group = tool.as_object().filter(|members| members.len() == 1);
     let listed = group.and_then(|of| GROUPS.iter().find_map(|key| of.get(key)?.as_array()));

@@ -1,6 +1,6 @@
 //! What several commands take.
 
-mod counted_by;
+mod counter_choice;
 
 use std::{ffi::OsStr, path::PathBuf};
 
@@ -14,7 +14,7 @@ use clap::{
     error::ErrorKind,
 };
 
-pub(crate) use counted_by::{CountedBy, CountedByName};
+pub(crate) use counter_choice::{CounterChoice, CounterChoiceParser};
 
 /// How things are rendered and counted.
 #[derive(Clone, Debug, Args)]
@@ -23,8 +23,8 @@ pub(crate) struct Rendering {
     #[arg(long, value_enum, help_heading = "Rendering")]
     pub(crate) format: Option<Format>,
     /// Which tokenizer counts; by default o200k, or the one of the archive
-    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<CountedBy>,
+    #[arg(long, value_parser = CounterChoiceParser, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CounterChoice>,
 }
 
 /// Which branches of a session that went back are read.

@@ -13,7 +13,7 @@ use afterimage::{
 
 use crate::{
     answer::answer,
-    args::{Branches, CountedBy, Input, Rendering, Tokenizer},
+    args::{Branches, CounterChoice, Input, Rendering, Tokenizer},
     failure::{Failure, Outcome},
     input,
     lens::{Counting, Lens},
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &args::Audit) -> Outcome {
     let prices = usage::prices(&args.pricing)?;
     // Only names are looked for: nothing is counted.
     let rendering =
-        Rendering { format: None, tokenizer: Some(CountedBy::Tokenizer(Tokenizer::Chars4)) };
+        Rendering { format: None, tokenizer: Some(CounterChoice::Tokenizer(Tokenizer::Chars4)) };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let read = |path: &Path, session: Option<&str>| {
         Audited::read(path, session, &args.branches, &lens, &prices)

@@ -13,7 +13,7 @@ use afterimage::{
 };
 
 use crate::{
-    args::{CountedBy, Rendering, Tokenizer},
+    args::{CounterChoice, Rendering, Tokenizer},
     failure::{Outcome, Stop},
     input::{self, Source},
     lens::{Counting, Lens},
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) fn run(args: &args::Export) -> Outcome {
     // Nothing that is written is counted.
     let rendering =
-        Rendering { format: None, tokenizer: Some(CountedBy::Tokenizer(Tokenizer::Chars4)) };
+        Rendering { format: None, tokenizer: Some(CounterChoice::Tokenizer(Tokenizer::Chars4)) };
     let lens = Lens::new(&rendering, Counting::OnDemand)?;
     let mut out = Output::new(args.coloring.color);
     // An output that ends early is the reader's wish, which the library cannot know.

@@ -11,7 +11,7 @@ use afterimage::{
 
 use crate::{
     answer::{answer, put},
-    args::{CountedBy, Format, Rendering, Tokenizer},
+    args::{CounterChoice, Format, Rendering, Tokenizer},
     calibrated::{Calibrated, CountError, Lacking},
     failure::{Failure, Outcome},
     input::Source,
@@ -56,12 +56,12 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn of(named: &CountedBy) -> Outcome<Self> {
+    fn of(named: &CounterChoice) -> Outcome<Self> {
         Ok(match named {
-            CountedBy::Tokenizer(tokenizer) => {
+            CounterChoice::Tokenizer(tokenizer) => {
                 Self { tokenizer: tokenizer.name().to_owned(), calibrated: None }
             }
-            CountedBy::Calibrated(of) => {
+            CounterChoice::Calibrated(of) => {
                 let calibrated = Calibrated::find(of)?;
                 Self { tokenizer: calibrated.tokenizer.clone(), calibrated: Some(calibrated) }
             }

@@ -1,4 +1,4 @@
-//! Writing the exchanges of a transcript.
+//! Writes the exchanges of a transcript.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,20 +19,32 @@ pub(super) struct ExchangesWriter {
 }
 
 impl ExchangesWriter {
-    /// Begins a file in this folder.
+    /// Creates the file in this folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
     pub(super) fn create(files: &LateSync, folder: &Path) -> Result<Self> {
         let path = folder.join(EXCHANGES);
         let records = RecordWriter::create(Arc::new(files.clone()), path, EXCHANGES_KIND)?;
         Ok(Self { records, count: 0, before: BodyText::default(), bytes: 0 })
     }
 
-    /// Adds an exchange.
+    /// Adds an exchange. O(its bodies).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] where the bodies have more bytes than a file of this length may hold;
+    /// [`ErrorKind::Io`].
     pub(super) fn push(&mut self, exchange: &Exchange) -> Result<()> {
         let bytes = record::to_bytes(self.count, exchange, self.before.as_bytes());
         self.records.append(&pack(&bytes))?;
         self.bytes = self.bytes.saturating_add(record::body_bytes(exchange));
-        if self.bytes > record::most_bytes(self.records.end()) {
-            let message = "the requests repeat more than an archive holds";
+        let (file, most) = (self.records.end(), record::most_bytes(self.records.end()));
+        if self.bytes > most {
+            let (number, bytes) = (self.count + 1, self.bytes);
+            let message = format!(
+                "exchange {number}: the bodies up to it have {bytes} bytes, and a file of {file} \
+                 bytes may hold {most}"
+            );
             let path = self.records.records().path();
             return Err(Error::new(ErrorKind::Limit, message).in_file(path));
         }
@@ -41,7 +53,10 @@ impl ExchangesWriter {
         Ok(())
     }
 
-    /// Writes the rest, and tells how many there are.
+    /// Syncs the file. Returns the number of exchanges.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
     pub(super) fn finish(mut self) -> Result<u64> {
         self.records.sync()?;
         Ok(self.count)

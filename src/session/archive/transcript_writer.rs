@@ -170,7 +170,7 @@ impl<'b> TranscriptWriter<'b> {
     /// none is worked out from the frames. O(its bodies).
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for exchanges that repeat more than an archive holds;
+    /// [`ErrorKind::Limit`] where the bodies have more bytes than an archive may hold;
     /// [`ErrorKind::Io`]. Nothing more can be written then: [`ErrorKind::Conflict`].
     pub fn push_exchange(&mut self, exchange: &Exchange) -> Result<()> {
         self.unbroken()?;

@@ -12,14 +12,15 @@ pub trait SessionStore: Send {
     /// other bytes, is a conflict.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where another writer has appended a step with this number, and those of
-    /// the store.
+    /// [`ErrorKind::Conflict`] where another writer has appended a step with this number;
+    /// [`ErrorKind::Io`], or another error of the store.
     fn append(&mut self, number: u64, step: &[u8], now: Millis) -> Result<()>;
 
-    /// At most `most` steps from the one with number `first` on; none past the end.
+    /// At most `most` steps, from step `first` on (the first step has the number 1). Empty past the
+    /// end.
     ///
     /// # Errors
-    /// Those of the store.
+    /// [`ErrorKind::Io`], [`ErrorKind::Damaged`], or another error of the store.
     fn read(&mut self, first: u64, most: usize) -> Result<Vec<Vec<u8>>>;
 
     /// The name of the session, where it has one: `gen_ai.conversation.id` of its spans.
@@ -77,12 +78,12 @@ mod journal {
         log::Holder,
     };
 
-    /// What a step is called in a journal.
+    /// The kind of an event that holds a step.
     const KIND: &str = "step";
-    /// And one whose bytes are an object beside the journal.
+    /// The kind of an event that names an object with the step's bytes.
     #[cfg(feature = "nats")]
     const LARGE: &str = "large-step";
-    /// The session of a directory that holds one.
+    /// The name of the session in a directory that holds one session.
     const ONLY: &str = "session";
 
     /// Steps as the events of a journal.
@@ -96,7 +97,8 @@ mod journal {
         /// The steps of one session in a directory, which is created where it is not there.
         ///
         /// # Errors
-        /// Those of [`Journal::open`].
+        /// [`ErrorKind::Locked`](crate::ErrorKind::Locked) where another writer has the directory,
+        /// [`ErrorKind::Io`](crate::ErrorKind::Io).
         pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
             let holder = Holder::new("afterimage session");
             let journal = Journal::open(directory, &holder, JournalOptions::default())?;
@@ -109,8 +111,8 @@ mod journal {
         }
     }
 
-    /// A step as an event, behind the one before it. Another step with the same number is another
-    /// event.
+    /// A step as an event that follows step `number` - 1. Its id has the hash of the bytes, so
+    /// other bytes with the same number are another event.
     fn event(number: u64, step: &[u8]) -> Result<(Expected, NewEvent)> {
         let event = NewEvent::new(id(number, step)?, KIND, step)?;
         Ok((Expected::Last(number.saturating_sub(1)), event))
@@ -120,7 +122,7 @@ mod journal {
         Ok(EventId::new(format!("{number}-{}", blake3::hash(step).to_hex()))?)
     }
 
-    /// What an event says of a step that is larger than the server takes in one message.
+    /// The body of an event for a step that is larger than a message of the server may be.
     #[cfg(feature = "nats")]
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -130,7 +132,7 @@ mod journal {
         hash: String,
     }
 
-    /// How many bytes of steps are read at once, but for the last.
+    /// A page of steps ends with the step that reaches so many bytes.
     #[cfg(feature = "nats")]
     const PAGE_BYTES: usize = 32 << 20;
 
@@ -151,7 +153,10 @@ mod journal {
             let LargeStep { object, bytes, hash } = json::from_value(json::read(body)?)?;
             let step = self.journal.bytes(&object, bytes).await?;
             if blake3::hash(&step).to_hex().as_str() != hash {
-                let message = format!("the object {object:?} does not hold the step that it held");
+                let message = format!(
+                    "the object {object:?} is damaged: its bytes do not have the hash that the \
+                     journal states"
+                );
                 return Err(Error::new(ErrorKind::Damaged, message));
             }
             Ok(step)

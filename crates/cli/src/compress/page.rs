@@ -1,4 +1,4 @@
-//! What a budget came to, for people.
+//! The page of `compress`: the context or its blocks, then a summary.
 
 use std::{io::Write, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
 /// From how many columns on the table has room for the numbers of frames, which ids hold too.
 const WIDE: usize = 110;
 
-/// The context, message by message, and what it took.
+/// Writes the context, message by message, then the summary.
 pub(super) fn text(session: &Session<'_>, fitted: &FittedContext, out: &mut Output) -> Outcome {
     for (index, message) in fitted.context.messages().iter().enumerate() {
         let is_ledger = message.substitution_kind() == Some(SubstitutionKind::Ledger);
@@ -44,7 +44,7 @@ pub(super) fn text(session: &Session<'_>, fitted: &FittedContext, out: &mut Outp
     summary(session, fitted, out)
 }
 
-/// The blocks and what they say, and what it took.
+/// Writes the blocks with their texts, then the summary.
 pub(super) fn blocks(session: &Session<'_>, fitted: &FittedContext, out: &mut Output) -> Outcome {
     for block in session.blocks() {
         let CompressionBlock { from, to, original_tokens, tokens, .. } = **block;
@@ -58,7 +58,7 @@ pub(super) fn blocks(session: &Session<'_>, fitted: &FittedContext, out: &mut Ou
     summary(session, fitted, out)
 }
 
-/// What it took.
+/// Writes the tokens before and after, and a row for each block, shortened frame and dropped range.
 pub(super) fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut Output) -> Outcome {
     let (before, after) = (session.tokens_before, session.tokens_after);
     let (budget, tools) = (session.window.budget().max_tokens, session.overhead.total());
@@ -67,7 +67,7 @@ pub(super) fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut O
     view::rule(out, &title, style::HEADING, &name)?;
     let lacks = session.counts.lacks.map_or_else(String::new, |lacks| {
         let tokens = counted(lacks.tokens, "token");
-        format!(", beside {tokens} that the transcript lacks{}", lacks.from())
+        format!("; the transcript lacks {tokens} of a request{}", lacks.from())
     });
     if budget < u64::MAX {
         let share = percent(after.saturating_add(tools), budget);
@@ -82,7 +82,7 @@ pub(super) fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut O
     if before.parts > 0 {
         let unknown = match after.unknown {
             0 => String::new(),
-            unknown => format!("; what {} cost is unknown", grouped(unknown)),
+            unknown => format!("; the tokens of {} more are unknown", grouped(unknown)),
         };
         let (stay, all) = (grouped(after.parts), grouped(before.parts));
         let tokens = counted(after.tokens, "token");
@@ -95,7 +95,7 @@ pub(super) fn summary(session: &Session<'_>, fitted: &FittedContext, out: &mut O
     columns.extend([
         Column::number("BEFORE", 8),
         Column::number("AFTER", 7),
-        Column::text("EXPAND WITH --block; TOOLS", 0),
+        Column::text("ID FOR expand --block, TOOLS", 0),
     ]);
     let table = Table::new(columns);
     let places = Places::of(&session.history);

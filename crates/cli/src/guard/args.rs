@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::args::{Coloring, CountedBy, CountedByName, Input, Pricing};
+use crate::args::{Coloring, CounterChoice, CounterChoiceParser, Input, Pricing};
 
 const HELP: &str = "\
 Example: afterimage guard traffic.har --max-loss 0.50
@@ -56,8 +56,8 @@ pub(crate) struct Guard {
     #[command(flatten)]
     pub(crate) pricing: Pricing,
     /// Which tokenizer counts; by default o200k
-    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<CountedBy>,
+    #[arg(long, value_parser = CounterChoiceParser, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CounterChoice>,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,8 +6,8 @@ use crate::args::{Coloring, Input, Rendering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RenderAs {
-    /// The text: coloured and with the facets named on a terminal, nothing but the text elsewhere. A
-    /// line `[Session NAME]` stands before what is of another session
+    /// The text. On a terminal it is coloured, and the margin names the facets. Elsewhere a line
+    /// `[Session NAME]` stands where another session follows
     Text,
     /// One JSON object per session: messages, an owner for every byte, tokens
     Messages,
@@ -31,22 +31,21 @@ pub(crate) struct Render {
     /// Begin with this frame, by its sequence
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) from: Option<u64>,
-    /// End with this frame, by its sequence; the context is the one after it
+    /// End with this frame, by its sequence: the context is as it was after that frame
     #[arg(long, value_name = "SEQUENCE")]
     pub(crate) to: Option<u64>,
-    /// Print the request with this number, as `afterimage requests` lists it: the body that was
-    /// sent where it was recorded, unpacked where it was packed, else its JSON
+    /// Print this request, by its number in `afterimage requests`: the recorded body, uncompressed,
+    /// or else its JSON
     #[arg(
         long,
         value_name = "NUMBER",
         conflicts_with_all = ["what", "from", "to", "format", "whole"]
     )]
     pub(crate) request: Option<usize>,
-    /// Print that request as it was sent, without the earlier requests and answers that it goes on from
+    /// With --request: print only what was sent, not the earlier messages that the provider keeps
     #[arg(long, requires = "request")]
     pub(crate) as_sent: bool,
-    /// Print the response to the request with this number: the recorded bytes, or the text of its
-    /// frames where none were recorded
+    /// Print the response to this request: the recorded bytes, or else the text of its frames
     #[arg(
         long,
         value_name = "NUMBER",
@@ -61,7 +60,7 @@ pub(crate) struct Render {
         conflicts_with_all = ["as_sent", "json", "redact", "redact_rules", "redact_report"]
     )]
     pub(crate) raw: bool,
-    /// Print every frame, those too that a summary replaced: the history, not the context
+    /// Print the whole history, also frames that a summary replaced in the context
     #[arg(long)]
     pub(crate) whole: bool,
     /// Print JSON: `--as messages`, unless `--as` is given

@@ -6,7 +6,7 @@ use afterimage::export::Form;
 use afterimage::replay::ReplayPolicy;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::args::{Coloring, CountedBy, CountedByName, Fitting, Input};
+use crate::args::{Coloring, CounterChoice, CounterChoiceParser, Fitting, Input};
 
 use super::policies::PolicyParser;
 
@@ -128,8 +128,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "form")]
     pub(crate) emit: Option<PathBuf>,
     /// Which tokenizer counts; by default o200k
-    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<CountedBy>,
+    #[arg(long, value_parser = CounterChoiceParser, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CounterChoice>,
     /// Print the figures as JSON: of each policy, for each file and for all
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::args::{Cache, Coloring, CountedBy, CountedByName, Input, Pricing};
+use crate::args::{Cache, Coloring, CounterChoice, CounterChoiceParser, Input, Pricing};
 
 const HELP: &str = "\
 Example: afterimage requests traffic.har
@@ -41,8 +41,8 @@ pub(crate) struct Requests {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) cache: Cache,
     /// Which tokenizer counts; by default o200k
-    #[arg(long, value_parser = CountedByName, help_heading = "Rendering")]
-    pub(crate) tokenizer: Option<CountedBy>,
+    #[arg(long, value_parser = CounterChoiceParser, help_heading = "Rendering")]
+    pub(crate) tokenizer: Option<CounterChoice>,
     #[command(flatten)]
     pub(crate) pricing: Pricing,
     /// List the requests alone whose cache served less than the request before had left there, with

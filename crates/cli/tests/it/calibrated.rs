@@ -134,7 +134,7 @@ fn what_cannot_be_calibrated_is_said_and_nothing_is_counted() {
         &["no exchange with unheard-of reports usage"],
     );
     check(&["stats", &short, "--tokenizer", &by(&at("nowhere"))], &["cannot open the file"]);
-    check(&["stats", &short, "--tokenizer", "calibrated:"], &["expected a file behind"]);
+    check(&["stats", &short, "--tokenizer", "calibrated:"], &["`calibrated:` names no file"]);
     check(
         &["stats", &short, "--tokenizer", "o300k"],
         &["possible values: o200k", "calibrated:FILE"],
