@@ -59,8 +59,8 @@ impl Price {
         Self { tiers, terms }
     }
 
-    /// The price of what is run under a term of tokens; `None` where that has no price.
-    pub(super) fn under(&self, term: &str) -> Option<Self> {
+    /// The price with the factor of a term, such as a region; `None` where the term has no factor.
+    pub(super) fn with_term(&self, term: &str) -> Option<Self> {
         let Some(TermPrice::Tokens(factor)) = self.terms.get(term) else { return None };
         let tier = |of: &Rates| Rates {
             over: of.over,
@@ -74,17 +74,18 @@ impl Price {
     }
 
     /// What an exchange with this usage cost, in 10^-12 of the currency; `None` where a figure is
-    /// missing, or a term of it has no price. The whole request costs what its tier says; where a
-    /// provider ran the model several times, each run has its own. What was written to the cache and
-    /// says not for how long stays for five minutes, as the providers have it. O(runs).
+    /// missing, or a term of it has no price. The length of the input chooses one tier for the
+    /// whole request; each run of the model has its own tier. Cache writes without a lifetime are
+    /// priced as five-minute writes. A missing figure for cache reads or writes counts as zero.
+    /// O(runs).
     pub fn of(&self, usage: &Usage) -> Option<u128> {
         if usage.unreadable.has_price() {
             return None;
         }
         let factor = self.factor(usage)?;
         let mut runs = usage.runs().iter();
-        let tokens = runs.try_fold(0_u128, |sum, run| sum.checked_add(self.of_run(run)?))?;
-        factor.times(tokens)?.checked_add(self.of_uses(usage)?)
+        let tokens = runs.try_fold(0_u128, |sum, run| sum.checked_add(self.run_cost(run)?))?;
+        factor.times(tokens)?.checked_add(self.use_cost(usage)?)
     }
 
     /// The terms of a usage that have no price.
@@ -92,8 +93,7 @@ impl Price {
         usage.terms.keys().map(String::as_str).filter(|name| !self.terms.contains_key(*name))
     }
 
-    /// What the tokens of a usage cost more, or less, by those of its terms that have a price; `None`
-    /// where the product does not fit.
+    /// The factor of a usage's priced terms, such as `speed=fast`. `None` if the product overflows.
     fn factor(&self, usage: &Usage) -> Option<Factor> {
         let mut priced = usage.terms.keys().filter_map(|name| self.terms.get(name));
         priced.try_fold(Factor::ONE, |all, price| match price {
@@ -102,16 +102,18 @@ impl Price {
         })
     }
 
-    /// What the uses that its terms count cost, such as the provider's own web searches; `None` where
-    /// one has no price.
-    pub(super) fn of_uses(&self, usage: &Usage) -> Option<u128> {
+    /// The cost of counted uses, such as web searches, in 10^-12 of the currency. `None` if a term
+    /// has no price or the sum overflows.
+    pub(super) fn use_cost(&self, usage: &Usage) -> Option<u128> {
         usage.terms.iter().try_fold(0_u128, |sum, (name, count)| match self.terms.get(name)? {
             TermPrice::Tokens(_) => Some(sum),
             TermPrice::Each(price) => sum.checked_add(u128::from(*count).checked_mul(*price)?),
         })
     }
 
-    fn of_run(&self, usage: &Usage) -> Option<u128> {
+    /// The cost of the tokens of one run, without factors. `None` if its input or output is
+    /// missing.
+    fn run_cost(&self, usage: &Usage) -> Option<u128> {
         let (input, output) = (usage.input?, usage.output?);
         let rates = self.tier(input)?;
         let read = usage.cache_read.unwrap_or(0);
@@ -149,9 +151,8 @@ impl Price {
         usage.runs().iter().filter_map(rates).collect()
     }
 
-    /// What it cost more, in 10^-12 of the currency, that a cache did not serve so many tokens of a
-    /// request with this usage: they were written to it again, or else read as others are. Where the
-    /// model ran several times, it is the first run that lost them.
+    /// The extra cost, in 10^-12 of the currency, of `tokens` that the cache did not serve: they
+    /// were written again, or read as plain input. With several runs, the first one lost them.
     pub fn lost(&self, tokens: u64, usage: &Usage) -> u128 {
         let factor = self.factor(usage).unwrap_or(Factor::ONE);
         let usage = usage.runs().first().unwrap_or(usage);

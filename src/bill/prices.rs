@@ -117,7 +117,7 @@ impl Prices {
             }
             let provider = Provider { name, source, prefixes, suffixes, models };
             let in_region = |(names, price): &(Vec<String>, Price)| {
-                Some((names.clone(), price.under(REGIONAL)?))
+                Some((names.clone(), price.with_term(REGIONAL)?))
             };
             let models = provider.models.iter().filter_map(in_region).collect();
             regional.push(Provider { models, ..provider.clone() });

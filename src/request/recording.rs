@@ -25,7 +25,7 @@ use crate::{
     json::{Object, ObjectExt, Value},
     snapshot::{FrameSnapshot, Substitution},
     tokens::TokenCounter,
-    transcript::{Api, BodyText, Holds, Provenance, Record, Transcript, TranscriptFormat},
+    transcript::{Api, BodyText, Provenance, Record, SourceContent, Transcript, TranscriptFormat},
     veil::{Call, Facet, Frame, History, Source, SubagentStart},
     window::{ContextInForce, ContextSize},
 };
@@ -154,7 +154,7 @@ impl Recording {
         if recorded.is_empty() {
             return;
         }
-        let is_joined = self.format.holds() == Holds::Transcript;
+        let is_joined = self.format.holds() == SourceContent::Transcript;
         if is_joined {
             self.join(recorded);
         } else {
@@ -290,7 +290,7 @@ impl Recording {
         let mut later = exchange.frames.iter().skip(index + 1).copied().flatten();
         let end = later.next().or(exchange.answer()).map_or(0, |next| frames.first_from(next));
         let last = (first..end)
-            .take_while(|_| self.format.holds() == Holds::Transcript)
+            .take_while(|_| self.format.holds() == SourceContent::Transcript)
             .take_while(|index| frames.source(*index) != Some(Source::Agent))
             .last();
         Some(frame..=last.and_then(|last| frames.sequence(last)).unwrap_or(frame))

@@ -13,7 +13,7 @@ use crate::{
     },
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{Holds, Record, TranscriptFormat},
+    transcript::{Record, SourceContent, TranscriptFormat},
     veil::{FacetChange, FacetOp, Frame, History, Source, Veil, VisibleFacets},
     window::{ContextInForce, ContextSize, without_text},
 };
@@ -101,7 +101,7 @@ pub struct ViewedTail {
 impl<'h> Viewer<'h> {
     /// A viewer of a transcript in this format.
     pub fn new(hud: &'h Hud, format: TranscriptFormat) -> Self {
-        let keeps_facets = format.holds() == Holds::Frames;
+        let keeps_facets = format.holds() == SourceContent::Frames;
         let may_replace = format.may_retract();
         let reports = Reports::of(format.api());
         let (sessions, worked_out, recorded, early, seen, counted) = Default::default();
@@ -235,7 +235,7 @@ impl<'h> Viewer<'h> {
         let request = || Request::recorded(&exchange);
         let size = size.map(|by| RequestSize::of(&request(), &mut self.counted, by));
         let size = size.unwrap_or_default();
-        if self.format.holds() == Holds::Transcript {
+        if self.format.holds() == SourceContent::Transcript {
             match exchange.answer() {
                 Some(answer) if self.seen.is_none_or(|seen| seen < answer) => {
                     self.early.insert(answer, (exchange, size));

@@ -1,4 +1,4 @@
-//! What an output of many lines holds, in a few names: the files of a search, the sections of a
+//! Summarises an output of many lines in a few names: the files of a search, the sections of a
 //! document, what a file of code defines, the files of a listing.
 
 use crate::text::words::contents::{DEFINING, MODIFIERS};
@@ -13,20 +13,21 @@ const LONGEST: usize = 120;
 /// What lines of one output are, where at least so many of them are alike: one in so many.
 const PART: usize = 2;
 
-/// What the lines hold, in at most `most` bytes; `None` where they are neither a search, a
+/// The names in the lines, in at most `most` bytes; `None` where they are neither a search, a
 /// document, code nor a listing.
-pub(crate) fn held(lines: &[&str], most: usize) -> Option<String> {
+pub(crate) fn summarise_lines(lines: &[&str], most: usize) -> Option<String> {
     let lines = lines.get(..lines.len().min(MOST_LINES)).unwrap_or_default();
-    let hits = lines.iter().filter_map(|line| hit(line));
-    counted(hits, lines.len() / PART)
+    let hits = lines.iter().filter_map(|line| searched_file(line));
+    let paths = || lines.iter().filter_map(|line| listed_path(line));
+    count_names(hits, lines.len() / PART)
         .or_else(|| sections(lines))
-        .or_else(|| counted(lines.iter().filter_map(|line| defined(line)), 1))
-        .or_else(|| counted(lines.iter().filter_map(|line| listed(line)), lines.len() / PART))
-        .and_then(|names| named(&names, most))
+        .or_else(|| count_names(lines.iter().filter_map(|line| defined_name(line)), 1))
+        .or_else(|| count_names(paths(), lines.len() / PART))
+        .and_then(|names| join_names(&names, most))
 }
 
-/// The names with how often each stands, where they are more than `least` in all.
-fn counted<'l>(
+/// Counts each name; `None` where there are at most `least` in all.
+fn count_names<'l>(
     names: impl Iterator<Item = &'l str>,
     least: usize,
 ) -> Option<IndexMap<&'l str, usize>> {
@@ -38,8 +39,9 @@ fn counted<'l>(
     (all > least).then_some(found)
 }
 
-/// As many of the names as fit, and how many more there are.
-fn named(names: &IndexMap<&str, usize>, most: usize) -> Option<String> {
+/// Joins as many of the names as fit in `most` bytes, and says how many more there are. `None`
+/// where no name fits.
+fn join_names(names: &IndexMap<&str, usize>, most: usize) -> Option<String> {
     let mut said = String::new();
     for (at, (name, count)) in names.iter().enumerate() {
         let count = if *count > 1 { format!(" ×{count}") } else { String::new() };
@@ -55,7 +57,7 @@ fn named(names: &IndexMap<&str, usize>, most: usize) -> Option<String> {
 }
 
 /// The file in a line of a search: `src/a.rs:12:text`, `src/a.rs:text`.
-fn hit(line: &str) -> Option<&str> {
+fn searched_file(line: &str) -> Option<&str> {
     let (file, rest) = line.split_once(':')?;
     let is_numbered = rest.split_once(':').is_some_and(|(number, _)| is_number(number));
     let has_ending = file.rsplit('/').next().is_some_and(|name| name.contains('.'));
@@ -64,14 +66,14 @@ fn hit(line: &str) -> Option<&str> {
 
 /// The headings of a document in at most `most` bytes.
 pub(crate) fn sections_in(lines: &[&str], most: usize) -> Option<String> {
-    sections(lines).and_then(|titles| named(&titles, most))
+    sections(lines).and_then(|titles| join_names(&titles, most))
 }
 
 /// The headings of a document; comments in code have one `#` each.
 fn sections<'l>(lines: &[&'l str]) -> Option<IndexMap<&'l str, usize>> {
     let headings = || lines.iter().filter_map(|line| heading(line));
     let has_levels = headings().any(|(depth, _)| depth > 1);
-    counted(headings().map(|(_, title)| title), 1).filter(|_| has_levels)
+    count_names(headings().map(|(_, title)| title), 1).filter(|_| has_levels)
 }
 
 /// A heading of a document in Markdown, with its depth.
@@ -87,8 +89,8 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     .then_some((depth, title))
 }
 
-/// What a line of code defines.
-fn defined(line: &str) -> Option<&str> {
+/// The name that a line of code defines.
+fn defined_name(line: &str) -> Option<&str> {
     let mut words = unnumbered(line).split_whitespace();
     let word = words.by_ref().find(|word| !MODIFIERS.contains(word))?;
     if !DEFINING.contains(&word) {
@@ -106,7 +108,7 @@ fn defined(line: &str) -> Option<&str> {
 }
 
 /// A line that is a path, as listings have it.
-fn listed(line: &str) -> Option<&str> {
+fn listed_path(line: &str) -> Option<&str> {
     is_path(line).then_some(line)
 }
 
@@ -141,7 +143,7 @@ mod tests {
 
     fn check(text: &str, most: usize, expected: Option<&str>) {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
-        assert_eq!(held(&lines, most).as_deref(), expected, "{text}");
+        assert_eq!(summarise_lines(&lines, most).as_deref(), expected, "{text}");
     }
 
     #[test]

@@ -33,11 +33,11 @@ fn status_in(line: &str) -> Option<i64> {
 
 /// The members behind the output of a result that is written as `Name: value` lines.
 fn members(text: &str) -> Option<&str> {
-    framed(text).map(|(_, members)| members).filter(|members| !members.is_empty())
+    split_members(text).map(|(_, members)| members).filter(|members| !members.is_empty())
 }
 
-/// The output of a result that is written as `Name: value` lines, and the members behind it.
-fn framed(text: &str) -> Option<(&str, &str)> {
+/// Splits a result of `Name: value` lines into its output and the members behind it.
+fn split_members(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     for line in text.split_inclusive('\n').take(8) {
         let name = line.split_once(':').map_or("", |(name, _)| name);
@@ -48,8 +48,8 @@ fn framed(text: &str) -> Option<(&str, &str)> {
             return Some((rest.get(..end)?.trim(), rest.get(end..)?.trim()));
         }
         let is_member = name.len() < 32 && name.starts_with(char::is_alphabetic);
-        let is_told = line.starts_with("Process ") || line.starts_with("Command ");
-        if !is_member && !is_told {
+        let is_status_line = line.starts_with("Process ") || line.starts_with("Command ");
+        if !is_member && !is_status_line {
             return None;
         }
         from += line.len();
@@ -69,7 +69,7 @@ fn members_from(text: &str) -> usize {
         let is_member = end > 0 && is_member(line);
         if is_member {
             found = end;
-            has_number |= !is_told(line);
+            has_number |= !is_worded(line);
         } else if !line.trim().is_empty() {
             break;
         }
@@ -77,8 +77,8 @@ fn members_from(text: &str) -> usize {
     if has_number { found } else { text.len() }
 }
 
-/// Whether a member tells something in words.
-fn is_told(line: &str) -> bool {
+/// Whether the value of a member is words, not a number.
+fn is_worded(line: &str) -> bool {
     line.split_once(':').is_some_and(|(_, value)| !is_number(value.trim()))
 }
 
@@ -106,15 +106,16 @@ fn error_in(members: &str) -> Option<&str> {
     (!is_empty).then_some(said)
 }
 
-/// Whether the members behind an output tell of an error.
-pub(crate) fn tells_error(text: &str) -> bool {
+/// Whether one of the members behind an output states an error.
+pub(crate) fn has_error_member(text: &str) -> bool {
     members(text.trim()).and_then(error_in).is_some()
 }
 
-/// A result without what programs wrap it in: a prompt, tags of a status, of an output, members.
-pub(crate) fn unwrapped(text: &str) -> &str {
+/// The output in a result, without what programs put around it: a prompt, tags of a status or of an
+/// output, members.
+pub(crate) fn unwrap_output(text: &str) -> &str {
     let mut text = without_prompt(text.trim());
-    if let Some((output, members)) = framed(text) {
+    if let Some((output, members)) = split_members(text) {
         let is_empty = matches!(output, "" | "(empty)" | "(none)");
         text = error_in(members).filter(|_| is_empty).unwrap_or(output);
     }
@@ -174,8 +175,8 @@ pub(crate) fn is_note(line: &str) -> bool {
 /// The lines of a result that are not blank, without what tells of its status alone.
 pub(crate) fn plain_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let is_status = |line: &&str| line.len() < 48 && status_of(line).is_some();
-    let is_told = move |line: &&str| !line.is_empty() && !is_status(line) && !says_nothing(line);
-    unwrapped(text).lines().map(str::trim).filter(is_told)
+    let is_shown = move |line: &&str| !line.is_empty() && !is_status(line) && !says_nothing(line);
+    unwrap_output(text).lines().map(str::trim).filter(is_shown)
 }
 
 /// Whether a line stands for output that a program did not write: `(no output)`.
@@ -193,14 +194,14 @@ mod tests {
         let failed = "Command: dredge 7\nDirectory: (root)\nOutput: sh: line 1: dredge: command \
             not found\nError: (none)\nExit Code: 127\nSignal: 0\nBackground PIDs: (none)";
         assert_eq!(status_of(failed), Some(127));
-        assert_eq!(unwrapped(failed), "sh: line 1: dredge: command not found");
-        assert!(!tells_error(failed));
+        assert_eq!(unwrap_output(failed), "sh: line 1: dredge: command not found");
+        assert!(!has_error_member(failed));
         let broken = "Command: x\nStdout: (empty)\nError: no such berth\nExit Code: (none)";
-        assert_eq!((unwrapped(broken), tells_error(broken)), ("no such berth", true));
+        assert_eq!((unwrap_output(broken), has_error_member(broken)), ("no such berth", true));
         let done = "Command: ls\nOutput: a.md\nb.md\nError: (none)\nExit Code: 0";
-        assert_eq!((unwrapped(done), status_of(done)), ("a.md\nb.md", Some(0)));
+        assert_eq!((unwrap_output(done), status_of(done)), ("a.md\nb.md", Some(0)));
         assert_eq!(
-            unwrapped("Chunk: e4\nOutput:\nExit code: 3 is a tide"),
+            unwrap_output("Chunk: e4\nOutput:\nExit code: 3 is a tide"),
             "Exit code: 3 is a tide"
         );
         assert_eq!(status_of("The pilot\nsays that to all Exit Code: 7 is rare"), None);
@@ -209,9 +210,9 @@ mod tests {
     #[test]
     fn prompts_and_notes_before_them_are_no_output() {
         let text = "1290\n(Open file: /quay/tide.py)\n(Current directory: /quay)\nbash-$";
-        assert_eq!(unwrapped(text), "1290");
-        assert_eq!(unwrapped("(Open file: n/a)\nsh-5$"), "");
-        assert_eq!(unwrapped("It costs 5 $"), "It costs 5 $");
-        assert_eq!(unwrapped("a (see: b)"), "a (see: b)");
+        assert_eq!(unwrap_output(text), "1290");
+        assert_eq!(unwrap_output("(Open file: n/a)\nsh-5$"), "");
+        assert_eq!(unwrap_output("It costs 5 $"), "It costs 5 $");
+        assert_eq!(unwrap_output("a (see: b)"), "a (see: b)");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{
     Touch,
     action::{self, Action},
-    envelope::unwrapped,
+    envelope::unwrap_output,
     shell,
 };
 use crate::{json::Value, veil::Call};
@@ -148,7 +148,7 @@ impl FileRead {
 
     /// The lines that a result of it shows. `None` where they cannot be told: some were cut.
     pub(crate) fn shown(&self, result: &str) -> Option<LineRange> {
-        let text = unwrapped(result);
+        let text = unwrap_output(result);
         let is_cut = |line: &str| {
             let line = line.trim();
             line.len() < LONGEST_MARK

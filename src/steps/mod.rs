@@ -32,19 +32,20 @@ mod speaker;
 mod words_table;
 
 pub(crate) use action::{Action, CallKind, arguments};
-pub(crate) use contents::held;
+pub(crate) use contents::summarise_lines;
 pub(crate) use demands::{Demand, Demands};
-pub(crate) use envelope::{is_note, is_prompt, unwrapped};
+pub(crate) use envelope::{is_note, is_prompt, unwrap_output};
 pub use facet_calls::{FacetCall, FacetCalls, ToolCall};
 pub(crate) use file_read::{FileRead, LineRange};
 pub(crate) use outcome::{
-    Asked, Class, failing_lines, failure, is_error_line, is_silent, single_line, telling_line, told,
+    Asked, Class, failing_lines, failure, is_error_line, is_silent, outcome_line, single_line,
+    telling_line,
 };
 pub(crate) use own_words::OwnWords;
 pub(crate) use passage::Passage;
 pub(crate) use plan::{Item, PlanStep, Status};
 pub(crate) use sentence::{
-    correction::forbids, is_question, lower, rule::is_said, sentences, words,
+    correction::forbids, is_question, lower, rule::holds_rule, sentences, words,
 };
 pub use speaker::words_in;
 pub(crate) use speaker::{

@@ -2,7 +2,7 @@
 
 use super::{
     Touch,
-    envelope::{plain_lines, status_of, tells_error, unwrapped},
+    envelope::{has_error_member, plain_lines, status_of, unwrap_output},
 };
 use crate::{
     json::{self, Value},
@@ -80,7 +80,7 @@ impl Class {
     /// are those of a file that the call only reads.
     pub(crate) fn of(stated: CallOutcome, text: &str, asked: Option<Asked<'_>>) -> Self {
         let is_done = stated == CallOutcome::Done || status_of(text) == Some(0);
-        let words = if is_done { stated } else { CallOutcome::of_words(unwrapped(text)) };
+        let words = if is_done { stated } else { CallOutcome::of_words(unwrap_output(text)) };
         match stated.max(words) {
             CallOutcome::Denied => Self::Denied,
             CallOutcome::Cancelled => Self::Cancelled,
@@ -112,7 +112,8 @@ impl Class {
 
 /// Whether a text asks for the call in another form: `Please provide exactly one action`.
 fn asks_for_another(text: &str) -> bool {
-    let head = lower_head(unwrapped(text).trim_start_matches(|c: char| !c.is_alphanumeric()), 64);
+    let output = unwrap_output(text);
+    let head = lower_head(output.trim_start_matches(|c: char| !c.is_alphanumeric()), 64);
     head.starts_with("please ")
         && (head.contains("provide") || head.contains("use ") || head.contains("format"))
         && ["exactly", "valid", "format", "instead"].iter().any(|word| head.contains(word))
@@ -123,14 +124,14 @@ pub(crate) fn is_failure(text: &str) -> bool {
     if let Some(status) = status_of(text) {
         return status != 0;
     }
-    if tells_error(text) {
+    if has_error_member(text) {
         return true;
     }
     let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split_once('>'));
     if tag.is_some_and(|(name, _)| name.len() < 40 && name.to_ascii_lowercase().contains("error")) {
         return true;
     }
-    let text = unwrapped(text);
+    let text = unwrap_output(text);
     if text.trim_start().starts_with('{') && text.len() <= LONGEST_JSON {
         return is_json_failure(text);
     }
@@ -265,8 +266,8 @@ pub(crate) fn failing_lines(text: &str) -> impl Iterator<Item = &str> {
     lines().filter(begins).take(MOST_FAILING)
 }
 
-/// What failed, in at most `most` bytes; of a traceback with the place.
-pub(crate) fn told(text: &str, most: usize) -> String {
+/// The line that says what failed, in at most `most` bytes; for a traceback with the place.
+pub(crate) fn outcome_line(text: &str, most: usize) -> String {
     match (telling_line(text), status_of(text)) {
         ("", Some(status)) => format!("no output, exit code {status}"),
         ("", None) => shortened(text.trim(), most),
@@ -349,7 +350,8 @@ mod tests {
 
     #[test]
     fn the_line_that_tells_what_failed_is_found() {
-        let check = |text: &str, expected: &str| assert_eq!(told(text, 60), expected, "{text}");
+        let check =
+            |text: &str, expected: &str| assert_eq!(outcome_line(text, 60), expected, "{text}");
         check(
             "Exit code 1\nSaved the tide.\nab\nThe quay was not found in it\nbye",
             "The quay was not found in it",

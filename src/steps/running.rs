@@ -1,6 +1,6 @@
 //! Work that goes on after its call was answered, and the ids by which later calls ask for it.
 
-use super::envelope::unwrapped;
+use super::envelope::unwrap_output;
 use crate::{
     json::{self, Value},
     text::{
@@ -24,7 +24,7 @@ pub(crate) fn ids(text: &str) -> Vec<String> {
             .unwrap_or_default();
     }
     // What a program printed stands behind the lines that tell of it.
-    let printed = unwrapped(start);
+    let printed = unwrap_output(start);
     let head = start.strip_suffix(printed).filter(|head| !head.trim().is_empty()).unwrap_or(start);
     let end = first_bytes(head, HEAD);
     let says = |line: &str, words: &[&str]| {

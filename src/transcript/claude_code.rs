@@ -179,7 +179,7 @@ impl ClaudeCodeReader {
             draft.add_answer(ModelAnswer { copied: Some(CopyOf::default()), ..Default::default() });
         }
         if kind == "assistant" {
-            self.costs.answer(&draft, &session);
+            self.costs.add_answer(&draft, &session);
         }
         self.joining.take(session, draft, part, sink);
     }
@@ -505,9 +505,9 @@ impl super::Decoder for ClaudeCodeReader {
         let kind = record.str_at("type").unwrap_or_default().to_owned();
         let has_message =
             record.get("message").is_some_and(|message| message.as_object().is_some());
-        self.costs.record(&record, &session);
-        if self.starts.note(&record, &session) {
-            self.costs.has_subagent();
+        self.costs.note_resumption(&record, &session);
+        if self.starts.read_start(&record, &session) {
+            self.costs.note_subagent();
         }
         if !(has_message && matches!(kind.as_str(), "user" | "assistant")) {
             self.place(&record, Role::Other, &session, line, sink);
@@ -545,7 +545,7 @@ impl super::Decoder for ClaudeCodeReader {
                     match subtype {
                         "compact_boundary" => {
                             let call = self.requests.compacted(&record, line);
-                            self.costs.compacted(&session, call);
+                            self.costs.add_compaction(&session, call);
                             self.boundary(&record, session);
                         }
                         "api_error" => self.requests.failed(&record, &session),
@@ -576,7 +576,7 @@ impl super::Decoder for ClaudeCodeReader {
             },
             "content-replacement" => self.replace(record, session, line, sink),
             "cost-state" => {
-                self.costs.state(&record, &session, line, sink);
+                self.costs.read_statement(&record, &session, line, sink);
                 sink.skip(&kind);
             }
             kind if METADATA.contains(&kind) => sink.skip(kind),
@@ -591,7 +591,7 @@ impl super::Decoder for ClaudeCodeReader {
     }
 
     fn end(&mut self, sink: &mut Sink) {
-        self.costs.give(sink);
+        self.costs.finish(sink);
     }
 }
 

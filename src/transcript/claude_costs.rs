@@ -1,5 +1,5 @@
-//! What Claude Code states that a session cost in all (`cost-state`), and what its answers lack of that:
-//! summaries and other calls that no record shows.
+//! What Claude Code states that a session cost in all (`cost-state`), and what its answers lack of
+//! that: summaries and other calls that no record shows.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -69,16 +69,16 @@ struct Answer {
 }
 
 impl ClaudeCosts {
-    /// Takes note of when the session went on after its last statement.
-    pub(super) fn record(&mut self, record: &Object, session: &str) {
+    /// Notes when the session went on after its last statement.
+    pub(super) fn note_resumption(&mut self, record: &Object, session: &str) {
         if self.resumed.is_none() && self.place.as_ref().is_some_and(|(of, _)| of == session) {
             self.resumed = record.str_at("timestamp").map(str::to_owned);
         }
     }
 
-    /// Takes a part of an answer. The statement holds one that a fork copied only where no other session
+    /// Adds a part of an answer. A statement includes a copied answer only where no other session
     /// is named for it.
-    pub(super) fn answer(&mut self, draft: &FrameDraft, session: &str) {
+    pub(super) fn add_answer(&mut self, draft: &FrameDraft, session: &str) {
         let Some(answer) = draft.answer.as_deref() else { return };
         self.is_fork |= self.answered.is_empty() && answer.copied == Some(CopyOf::default());
         let (Some(AnswerId::Response(id)), Some(model), Some(usage)) =
@@ -91,7 +91,7 @@ impl ClaudeCosts {
         }
         let open = self.open.get(session);
         if open.is_none_or(|open| open.id != *id) {
-            self.end(session);
+            self.close_answer(session);
             if self.seen.get(id).is_some() {
                 return;
             }
@@ -108,7 +108,8 @@ impl ClaudeCosts {
         self.open.insert(session.to_owned(), answer);
     }
 
-    fn end(&mut self, session: &str) {
+    /// Counts the open answer of a session.
+    fn close_answer(&mut self, session: &str) {
         match self.open.remove(session) {
             Some(answer) if session.contains('/') => self.of_subagents.push(answer),
             Some(Answer { model, usage, .. }) => {
@@ -123,19 +124,25 @@ impl ClaudeCosts {
         model_named(self.names.get(id).map_or(id, String::as_str))
     }
 
-    /// Takes a call that a session was compacted with.
-    pub(super) fn compacted(&mut self, session: &str, call: Option<Exchange>) {
+    /// Adds the call that compacted a session.
+    pub(super) fn add_compaction(&mut self, session: &str, call: Option<Exchange>) {
         self.compactions.extend(call.map(|call| (session.to_owned(), call)));
     }
 
-    /// A subagent ran, whose answers stand elsewhere.
-    pub(super) fn has_subagent(&mut self) {
+    /// Notes that a subagent ran. Its answers stand in another file.
+    pub(super) fn note_subagent(&mut self) {
         self.has_subagent = true;
     }
 
-    /// Takes a statement. It holds what was stated before, unless a figure of that is larger. What it
-    /// has beyond the answers since then was a compaction, where there is one and nothing else ran.
-    pub(super) fn state(&mut self, record: &Object, session: &str, line: u64, sink: &mut Sink) {
+    /// Reads a statement. It includes the one before, unless a figure of that is larger. Where one
+    /// compaction and nothing else ran since then, the compaction used what the answers lack.
+    pub(super) fn read_statement(
+        &mut self,
+        record: &Object,
+        session: &str,
+        line: u64,
+        sink: &mut Sink,
+    ) {
         let Some(models) = record.get("modelUsage").and_then(Value::as_object) else { return };
         let mut stated = ByModel::new();
         for (model, of) in models {
@@ -150,7 +157,7 @@ impl ClaudeCosts {
         if self.last.iter().any(is_less) {
             add(&mut self.earlier, &std::mem::take(&mut self.last));
         }
-        self.end(session);
+        self.close_answer(session);
         let since = less(&self.answered, &self.answered_then);
         let mut beyond = less(&less(&stated, &self.last), &since);
         beyond.retain(|model, _| is_apart(model, &stated, &self.answered));
@@ -186,11 +193,11 @@ impl ClaudeCosts {
         }
     }
 
-    /// Gives out what the answers up to the last statement lack of the statements.
-    pub(super) fn give(&mut self, sink: &mut Sink) {
+    /// Gives the sink the usage in the statements that no answer up to the last one reported.
+    pub(super) fn finish(&mut self, sink: &mut Sink) {
         self.give_compactions(sink);
         let open: Vec<String> = self.open.keys().cloned().collect();
-        open.iter().for_each(|session| self.end(session));
+        open.iter().for_each(|session| self.close_answer(session));
         let Some((session, line)) = self.place.take() else { return };
         let (mut stated, mut answered) =
             (std::mem::take(&mut self.earlier), std::mem::take(&mut self.answered_then));
@@ -206,7 +213,11 @@ impl ClaudeCosts {
                 sink.exchange(unlisted(line, self.name(&model), usage));
             } else {
                 let name = self.names.get(&model).unwrap_or(&model);
-                sink.note(line, &format!("not counted: no answer is of the stated model {name}"));
+                let note = format!(
+                    "the session states tokens of {name}, but no answer is of that model: they are \
+                     not counted"
+                );
+                sink.note(line, &note);
             }
         }
     }

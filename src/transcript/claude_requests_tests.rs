@@ -330,7 +330,9 @@ fn a_stated_model_that_may_be_that_of_answers_is_a_note() {
     lines.extend([boundary("b1"), profile(cost(14, 0, 4))]);
     let (recording, notes) = read(&lines);
     assert_eq!(sums(&recording), (14, 4));
-    assert_eq!(notes, ["not counted: no answer is of the stated model arn:tide/1"]);
+    let expected = "the session states tokens of arn:tide/1, but no answer is of that model: they \
+                    are not counted";
+    assert_eq!(notes, [expected]);
     // One that was asked besides.
     let both = cost(14, 0, 4).replace(r#"{"m":{"#, r#"{"helper":{"inputTokens":5},"m":{"#);
     let mut lines = session();

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::json::Value;
 
-/// Declares the formats: what each is, variant, name, what it is recognised by in words, how a
-/// document and a line are recognised, the decoder, what the format implies. The order is the order in which they are tried.
+/// Declares the formats. A row has: a description, the variant, the name, the signs in words, how a
+/// document is recognised, how a line is recognised, the decoder, and what the format implies. The
+/// rows are tried in this order.
 macro_rules! formats {
     ($(
         #[doc = $description:literal]
@@ -78,7 +79,7 @@ fn never(_: &Value) -> bool {
 /// What the sources of a format hold.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum SourceContent {
     /// Frames, in which a facet may return.
     Frames,
     /// Requests and answers as they were recorded, by a recorder that may still run.
@@ -94,8 +95,8 @@ pub enum Holds {
 /// What a format implies of each of its sources.
 #[derive(Clone, Copy)]
 struct Traits {
-    holds: Holds,
-    /// The API that the programs behind it speak.
+    holds: SourceContent,
+    /// The form of requests that are worked out from a source, and of its tools.
     api: Api,
     /// The provider, where the API does not tell it, by its name in the conventions of OpenTelemetry.
     provider: Option<&'static str>,
@@ -114,7 +115,7 @@ struct Traits {
 }
 
 const TRANSCRIPT: Traits = Traits {
-    holds: Holds::Transcript,
+    holds: SourceContent::Transcript,
     api: Api::Chat,
     provider: None,
     logged_without: None,
@@ -123,7 +124,7 @@ const TRANSCRIPT: Traits = Traits {
     record_ids: &[],
     folder: &["/cwd"],
 };
-const REQUESTS: Traits = Traits { holds: Holds::Requests, ..TRANSCRIPT };
+const REQUESTS: Traits = Traits { holds: SourceContent::Requests, ..TRANSCRIPT };
 /// A transcript that only grows.
 const GROWING: Traits = Traits { may_retract: false, ..TRANSCRIPT };
 
@@ -131,7 +132,7 @@ formats! {
     /// Frames of afterimage, as JSONL or in a document.
     Frames "frames" by "records with `sequence` and a list `deltas`, or a list of them in `frames` or `frameHistory`":
         frames::FramesFileReader::is_document, frames::FramesFileReader::is_line, frames::FramesFileReader,
-        Traits { holds: Holds::Frames, may_hold_copies: true, ..TRANSCRIPT };
+        Traits { holds: SourceContent::Frames, may_hold_copies: true, ..TRANSCRIPT };
     /// Recorded requests and responses of the APIs of models.
     Wire "wire" by "an object with a list `interactions` or `http_interactions`, or lines with `messages` and `response`":
         wire::WireReader::is_document, wire::WireReader::is_log, wire::WireReader::default(),
@@ -147,7 +148,7 @@ formats! {
     /// Recordings of `afterimage record`.
     Recording "recording" by "a folder with `wire.rec`":
         never, never, wire::WireReader::default(),
-        Traits { holds: Holds::Recording, ..TRANSCRIPT };
+        Traits { holds: SourceContent::Recording, ..TRANSCRIPT };
     /// Trace bundles of Codex.
     CodexTrace "codex-trace" by "a folder with `manifest.json` and `trace.jsonl`":
         never, never, wire::WireReader::default(),
@@ -252,26 +253,26 @@ formats! {
     /// Items of the Responses API.
     Responses "openai-responses" by "a list of items, or an object with items in `input` or `output`":
         responses::ResponsesReader::is_document, responses::ResponsesReader::is_line, responses::ResponsesReader::default(),
-        Traits { holds: Holds::Context, api: Api::Responses, ..TRANSCRIPT };
+        Traits { holds: SourceContent::Context, api: Api::Responses, ..TRANSCRIPT };
     /// Requests and message lists of Anthropic's Messages API.
     Anthropic "anthropic" by "messages with a `role`, beside `system` or with blocks that only this API has":
         anthropic::AnthropicReader::is_document, anthropic::AnthropicReader::is_line, anthropic::AnthropicReader::default(),
-        Traits { holds: Holds::Context, api: Api::Messages, ..TRANSCRIPT };
+        Traits { holds: SourceContent::Context, api: Api::Messages, ..TRANSCRIPT };
     /// Chat lists of OpenAI and its relatives.
     Chat "openai-chat" by "messages with a `role`, in a list, in `messages` or by line":
         chat::ChatReader::is_document, chat::ChatReader::is_line, chat::ChatReader::default(),
-        Traits { holds: Holds::Context, ..TRANSCRIPT };
+        Traits { holds: SourceContent::Context, ..TRANSCRIPT };
 }
 
 impl TranscriptFormat {
     /// What its sources hold.
-    pub const fn holds(self) -> Holds {
+    pub const fn holds(self) -> SourceContent {
         self.traits().holds
     }
 
     /// Whether its sources are recorded requests.
     pub const fn holds_requests(self) -> bool {
-        matches!(self.holds(), Holds::Requests | Holds::Recording)
+        matches!(self.holds(), SourceContent::Requests | SourceContent::Recording)
     }
 
     /// Whether a file may hold answers of another file again, as forks and resumed sessions do.
@@ -289,7 +290,7 @@ impl TranscriptFormat {
         self.traits().may_retract
     }
 
-    /// The API that the programs behind it speak.
+    /// The form of requests that are worked out from its sources, and of its tools.
     pub(crate) const fn api(self) -> Api {
         self.traits().api
     }

@@ -140,7 +140,7 @@ pub use exchange::{CopiedUsage, Exchange, ExchangeOutcome};
 #[cfg(feature = "record")]
 pub(crate) use flight::exchange_at;
 pub use folder::is_recording_folder;
-pub use format::{Holds, TranscriptFormat};
+pub use format::{SourceContent, TranscriptFormat};
 pub use import_report::{ImportReport, RecordNote, UnknownRecord};
 pub use input::Transcript;
 pub(crate) use kept::Kept;
@@ -149,7 +149,7 @@ pub use limit_window::LimitWindow;
 pub(crate) use model_name::HostedName;
 pub(crate) use model_name::without_router;
 pub use provenance::{Lack, Provenance};
-pub(crate) use reply::ReadReply;
+pub(crate) use reply::ReplyFrames;
 pub(crate) use sse::events as sse_events;
 pub(crate) use stream_text::said_in;
 pub use subagents::subagent_files;

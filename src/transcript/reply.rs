@@ -10,26 +10,27 @@ use crate::{
     veil::{FacetChange, Frame, ModelAnswer, PartContent, Source},
 };
 
-/// An answer of a model, read.
-pub(crate) struct ReadReply {
+/// The answer of a model as frames.
+pub(crate) struct ReplyFrames {
     /// Its frames, from the sequence on that was asked for.
     pub(crate) frames: Vec<Frame>,
     /// What it says of itself.
     pub(crate) answer: ModelAnswer,
 }
 
-impl ReadReply {
-    /// Reads the body of a response of `api`: its JSON, or the events of its stream. Its frames begin with
-    /// the sequence `first`, and `number` is where it stands in its source. `cut` says why it is not
-    /// whole, where that is known. O(the body).
+impl ReplyFrames {
+    /// Reads the body of a response of `api`: its JSON, or the events of its stream. Its frames
+    /// begin with the sequence `first`, and `record` is its number in its source. `cut` says why it
+    /// is not whole, where that is known. O(the body).
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where it is no response, [`ErrorKind::Provider`] where it is an error of the
-    /// provider, with its words.
+    /// [`ErrorKind::Shape`] where it is no response, [`ErrorKind::Provider`] where it is an error
+    /// of the provider, with its words.
     pub(crate) fn of(
         api: Api,
         text: &str,
-        (first, number): (FrameSeq, u64),
+        first: FrameSeq,
+        record: u64,
         cut: Option<String>,
     ) -> Result<Self> {
         let refused = |words: &str| {
@@ -73,7 +74,7 @@ impl ReadReply {
         said.cut = cut.or_else(|| (!streamed.is_whole).then(no_end)).map(Box::from);
         let mut sink = Sink::starting_at(first);
         for item in api.reply(response, false) {
-            api.push_message(item, number, &mut sink);
+            api.push_message(item, record, &mut sink);
         }
         sink.finish();
         let mut frames: Vec<Frame> = sink.ready.into_iter().map(|record| record.frame).collect();
@@ -84,7 +85,7 @@ impl ReadReply {
         if frames.is_empty() {
             return Err(Error::expected(
                 format_args!("an answer of the API `{api}`"),
-                "a response without one",
+                "a response without a message",
             ));
         }
         number_repeated_ids(&mut frames);

@@ -28,9 +28,9 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// Takes what a record says of subagents: the result of a call, or its progress. Whether it says
-    /// anything.
-    pub(super) fn note(&mut self, record: &Object, session: &str) -> bool {
+    /// Reads what a record says of a subagent: the result of a call, or its progress. Returns
+    /// whether the record speaks of a subagent.
+    pub(super) fn read_start(&mut self, record: &Object, session: &str) -> bool {
         let text = |key: &str| record.str_at(key);
         let of_progress = || {
             let agent = record.get("data").and_then(|data| data.str_at("agentId"))?;

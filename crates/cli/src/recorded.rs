@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use afterimage::{
     request::{Lack, Provenance, Recording, Request},
     tokens::TokenCounter,
-    transcript::{Holds, TranscriptFormat},
+    transcript::{SourceContent, TranscriptFormat},
     veil::{self, History},
 };
 
@@ -148,10 +148,12 @@ pub(crate) fn advice(format: TranscriptFormat, lacks: &[Lack]) -> Option<&'stati
     // Parameters alone are lacking where a client logs other requests than these.
     let is_older = lacks.iter().any(|lack| *lack != Lack::Parameters);
     match (format.holds(), format.logged_without()) {
-        (Holds::Transcript, Some(_)) if is_older => {
+        (SourceContent::Transcript, Some(_)) if is_older => {
             Some("record, or use a version that logs its requests")
         }
-        (Holds::Transcript, _) if !lacks.is_empty() => Some("`afterimage record` keeps them"),
+        (SourceContent::Transcript, _) if !lacks.is_empty() => {
+            Some("`afterimage record` keeps them")
+        }
         _ => None,
     }
 }

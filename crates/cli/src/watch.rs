@@ -12,7 +12,7 @@ use std::{
 use afterimage::{
     ErrorKind, record,
     request::{Exchange, Recording},
-    transcript::{Holds, Transcript, subagent_files},
+    transcript::{SourceContent, Transcript, subagent_files},
 };
 
 use crate::{
@@ -132,7 +132,7 @@ impl<S> Printed<S> {
 /// The requests that may still change: those that follow one of a recording that still runs, and of
 /// another file those whose answers end their sessions, unless it is quiet.
 pub(crate) fn held(source: &Source, recording: &Recording, is_quiet: bool) -> HashSet<usize> {
-    if recording.format().holds() == Holds::Recording {
+    if recording.format().holds() == SourceContent::Recording {
         let running = source.running().unwrap_or(u64::MAX);
         let follows = |of: &&Exchange| of.line.is_some_and(|line| line > running);
         return recording.exchanges().iter().filter(follows).map(|of| of.number).collect();

@@ -166,7 +166,7 @@ impl Residency {
         };
         let mut residency = Builder::new(recording).build(&rates)?;
         for (price, usage) in recording.reported().filter_map(priced) {
-            let pico = price.of(&usage).and_then(|_| price.of_uses(&usage)).unwrap_or(0);
+            let pico = price.of(&usage).and_then(|_| price.use_cost(&usage)).unwrap_or(0);
             residency.add_remainder(Remainder::ProviderTools, Share { pico, ..Share::default() });
         }
         Ok(residency)

@@ -21,7 +21,7 @@ use crate::{
     json::Value,
     snapshot::FrameSnapshot,
     timeline::{Data, TurnRecord},
-    transcript::{Api, ReadReply, Record},
+    transcript::{Api, Record, ReplyFrames},
     usage::Usage,
     veil::{
         Branch, Compaction, ContextEdit, Facet, FacetChange, FacetOp, Frame, History, PartPlace,
@@ -591,7 +591,7 @@ impl Core {
             return Err(Error::new(ErrorKind::Other, message));
         };
         let first = self.history.next_sequence().unwrap_or_default();
-        let read = ReadReply::of(model.api, body, (first, self.next_step()), cut)?;
+        let read = ReplyFrames::of(model.api, body, first, self.next_step(), cut)?;
         let cut = read.answer.cut.map(String::from);
         let frames: Vec<FrameSeq> = read.frames.iter().map(|frame| frame.sequence).collect();
         let speech = read.frames.iter().flat_map(Frame::added);

@@ -6,7 +6,7 @@ use crate::{
     id::Millis,
     json::{self, Value},
     text::common_prefix,
-    transcript::{Api, ReadReply},
+    transcript::{Api, ReplyFrames},
     usage::Usage,
     veil::Frame,
 };
@@ -159,9 +159,9 @@ impl PaidStep {
     /// The usage that it reports.
     ///
     /// # Errors
-    /// Those of [`ReadReply::of`].
+    /// Those of [`ReplyFrames::of`].
     pub(super) fn usage(&self) -> Result<Option<Usage>> {
-        let read = ReadReply::of(self.api, &self.body, <_>::default(), self.cut.clone());
+        let read = ReplyFrames::of(self.api, &self.body, <_>::default(), 0, self.cut.clone());
         Ok(read?.answer.usage)
     }
 

@@ -43,7 +43,7 @@ pub(super) fn closing(pasted: &str, log: Option<Log>) -> Option<usize> {
         let paragraph = rest.get(start..).unwrap_or_default().trim();
         let last = before.trim_end().lines().next_back().unwrap_or_default();
         let is_ruled = is_rule_off(last) && mentions(&lower(paragraph), &OURS);
-        if !is_said(paragraph) {
+        if !is_plain_prose(paragraph) {
             break;
         }
         let is_of_log = || {
@@ -77,7 +77,7 @@ fn last_paragraph(text: &str) -> Option<(usize, &str)> {
 }
 
 /// Whether a paragraph is prose that nobody logged or listed.
-fn is_said(paragraph: &str) -> bool {
+fn is_plain_prose(paragraph: &str) -> bool {
     let is_line = |line: &str| {
         let is_listed = line.starts_with(['-', '*', '#', '>', '|', '<']);
         !is_listed && chat_turn(line) == 0 && !is_mail_head(line) && !is_chat_head(line)

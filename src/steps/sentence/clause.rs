@@ -57,10 +57,10 @@ pub(super) fn without_openers(clause: &str) -> &str {
     rest
 }
 
-/// Whether a clause begins with a subject that nobody gives orders to, and says nothing of what has
-/// to be: `the build always fails`. What is so from now on is an order: `from now on, the docs are in
-/// French`.
-pub(super) fn is_told(clause: &str) -> bool {
+/// Whether a clause states something and demands nothing: it begins with a subject that takes no
+/// orders, as in `the build always fails`. What is so from now on is an order: `from now on, the
+/// docs are in French`.
+pub(super) fn states(clause: &str) -> bool {
     let rest = without_openers(clause);
     let later = behind_any(rest, &LASTS).next().map(|(_, rest)| rest);
     let rest = later.unwrap_or(rest).trim_start_matches([' ', ',']);

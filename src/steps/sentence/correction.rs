@@ -1,7 +1,7 @@
 //! Later words of the user that take back an earlier rule.
 
 use super::{
-    clause::{clauses, is_told},
+    clause::{clauses, states},
     is_question, lower,
     topic::{is_same_word, names, orders, subjects, topic},
     words,
@@ -72,7 +72,7 @@ pub(in crate::steps) fn says_instead(sentence: &str) -> bool {
         Some(condition) => condition.split_once(',').map_or("", |(_, asked)| asked),
         None => &lower,
     };
-    let says = |clause: &String| holds(clause, &INSTEAD) && !is_told(clause);
+    let says = |clause: &String| holds(clause, &INSTEAD) && !states(clause);
     sentence.split_whitespace().nth(2).is_some() && clauses(asked).iter().any(says)
 }
 

@@ -1,7 +1,7 @@
 //! Rules of the user: what the agent is to do or not to do, and what the user prefers.
 
 use super::{
-    clause::{around, clauses, is_third_person, is_told, obliges, without_idioms, without_openers},
+    clause::{around, clauses, is_third_person, obliges, states, without_idioms, without_openers},
     constraint::is_constraint,
     convention::is_convention,
     is_question, lower,
@@ -39,7 +39,7 @@ fn is_headed(lower: &str) -> bool {
     if has_foreign(lower, &UNSPACED) {
         let lower = without_idioms(lower);
         let holds = has_foreign(&lower, &UNSPACED);
-        return holds && !is_told(&lower) && !is_told_unspaced(&lower);
+        return holds && !states(&lower) && !is_told_unspaced(&lower);
     }
     // Most sentences hold no such word.
     holds(lower, &RULES)
@@ -105,7 +105,7 @@ pub(in crate::steps) fn with_code(text: &str, rule: &str) -> String {
 const LEADING: usize = 3;
 
 /// Whether a text holds a rule: as it is, or its command with the words that lead to it.
-pub(crate) fn is_said(text: &str, rule: &str) -> bool {
+pub(crate) fn holds_rule(text: &str, rule: &str) -> bool {
     let command = rule.find("```").and_then(|at| {
         let lead = rule.get(..at)?.trim_end();
         let from = lead.rmatch_indices(' ').nth(LEADING).map_or(0, |(at, _)| at + 1);
@@ -234,9 +234,9 @@ mod tests {
     #[test]
     fn a_rule_whose_command_is_quoted_is_not_said_again() {
         let rule = "When all is done, end with exactly this command: ```sh make tide ```";
-        assert!(is_said("x […] end with exactly this command: ```sh make tide ``` […]", rule));
-        assert!(!is_said("x […] end with exactly this command: ```sh make flood ```", rule));
-        assert!(!is_said("make tide", rule));
-        assert!(is_said("Yes. Never push. No.", "Never push."));
+        assert!(holds_rule("x […] end with exactly this command: ```sh make tide ``` […]", rule));
+        assert!(!holds_rule("x […] end with exactly this command: ```sh make flood ```", rule));
+        assert!(!holds_rule("make tide", rule));
+        assert!(holds_rule("Yes. Never push. No.", "Never push."));
     }
 }

@@ -2,7 +2,7 @@
 //! …`, `Remember: …`, `not without my consent`.
 
 use super::{
-    clause::{begins, behind, behind_any, is_told, without_idioms, without_openers},
+    clause::{begins, behind, behind_any, states, without_idioms, without_openers},
     statement::{is_account, is_told_unspaced},
     words,
 };
@@ -46,8 +46,8 @@ fn lasts(rest: &str) -> bool {
         let is_whole =
             !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
         let asked = after.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let is_told = |word: &&str| FACTS.contains(word) || PAST.contains(word);
-        let is_fact = words(asked).first().is_some_and(is_told) || holds(rest, &MAYBES);
+        let tells = |word: &&str| FACTS.contains(word) || PAST.contains(word);
+        let is_fact = words(asked).first().is_some_and(tells) || holds(rest, &MAYBES);
         is_whole && !is_fact && (!before.is_empty() || !asked.is_empty())
     })
 }
@@ -77,7 +77,7 @@ fn repeats(rest: &str) -> bool {
     let is_order = order.is_some_and(|(_, order)| {
         let order = without_openers(order);
         let first = words(order).first().copied().unwrap_or_default();
-        !is_told(order) && !PERSONS.contains(&first) && !FACTS.contains(&first)
+        !states(order) && !PERSONS.contains(&first) && !FACTS.contains(&first)
     });
     let mut each = behind_any(rest, &FOR_EACH).take(1);
     is_order || each.any(|(_, said)| holds(said, &WISHES))

@@ -1,7 +1,7 @@
 //! What tells of something, and asks for nothing, though it has the word of a rule.
 
 use super::{
-    clause::{begins, is_told, obliges, without_openers},
+    clause::{begins, obliges, states, without_openers},
     words,
 };
 use crate::text::{
@@ -26,7 +26,7 @@ pub(super) fn is_statement(clause: &str) -> bool {
     let words = words(clause);
     let plain = clause.trim_start();
     begins(plain, &REPORTS)
-        || is_told(plain)
+        || states(plain)
         || is_denied(&words)
         || is_past(&words)
         || is_guess(plain)
@@ -40,7 +40,7 @@ pub(super) fn is_account(lower: &str) -> bool {
     // `I need the generated files` says what is wanted.
     let asks = |word: &&&str| OBLIGING.contains(*word) || WANTING.contains(*word);
     let mut told = words.iter().take(4).take_while(|word| !asks(word));
-    words.first().is_some_and(is_subject) && told.any(is_past) || is_told(lower)
+    words.first().is_some_and(is_subject) && told.any(is_past) || states(lower)
 }
 
 /// Whether a word stands for a thing that was named, or for the agent.
@@ -57,9 +57,9 @@ fn is_regular_past(word: &str) -> bool {
 fn is_denied(words: &[&str]) -> bool {
     let senses = |pair: &[&str]| matches!(pair, [word, sense] if DENIALS.contains(word) && SENSES.contains(sense));
     // `I don't really know`
-    let is_told = |word: &&str| !word.ends_with("ly") || DENIALS.contains(word);
-    let told: Vec<&str> = words.iter().copied().filter(is_told).collect();
-    told.iter().any(|word| PERSONS.contains(word)) && told.windows(2).any(senses)
+    let counts = |word: &&str| !word.ends_with("ly") || DENIALS.contains(word);
+    let plain: Vec<&str> = words.iter().copied().filter(counts).collect();
+    plain.iter().any(|word| PERSONS.contains(word)) && plain.windows(2).any(senses)
 }
 
 /// `It never came`, `I only got one`, `I must have lost it`, `It must be a mistake`.
@@ -107,7 +107,7 @@ pub(super) fn is_contrasted(lower: &str) -> bool {
         let is_thing = words(fact).first().is_some_and(|word| is_thing(word));
         let allows = holds(fact, &PERMITS);
         let has_subject = begins(without_openers(demand), &SUBJECTS);
-        is_thing && !allows && has_subject && is_told(fact)
+        is_thing && !allows && has_subject && states(fact)
     })
 }
 

@@ -3,7 +3,7 @@
 use super::json_row::{records_in, row, rows};
 use crate::{
     json::{self, Value},
-    steps::{Class, failing_lines, held, told, unwrapped},
+    steps::{Class, failing_lines, outcome_line, summarise_lines, unwrap_output},
     text::{first_bytes, flat, shortened},
 };
 
@@ -45,7 +45,7 @@ pub(super) struct Answer<'t> {
 
 impl<'t> Answer<'t> {
     pub(super) fn of(text: &'t str, class: Class, said: &'t str) -> Self {
-        let plain = unwrapped(text);
+        let plain = unwrap_output(text);
         let json = if class.is_failure() { None } else { json_of(plain) };
         Self { text, class, said, json }
     }
@@ -53,10 +53,10 @@ impl<'t> Answer<'t> {
     /// The answer in about `most` bytes.
     pub(super) fn brief(&self, most: usize) -> String {
         if let Some(verb) = self.class.verb() {
-            let told = told(self.text, most);
+            let told = outcome_line(self.text, most);
             return if told.is_empty() { verb.to_owned() } else { format!("{verb}: {told}") };
         }
-        let plain = unwrapped(self.text);
+        let plain = unwrap_output(self.text);
         if let Some(value) = &self.json {
             let inner = output_of(value);
             if let Some(inner) = inner {
@@ -75,7 +75,7 @@ impl<'t> Answer<'t> {
         if self.class.is_failure() || self.json.is_some() {
             return true;
         }
-        let mut lines = unwrapped(self.text).lines().filter(|line| !line.trim().is_empty());
+        let mut lines = unwrap_output(self.text).lines().filter(|line| !line.trim().is_empty());
         lines.next().is_some() && lines.nth(FEW - 1).is_none()
     }
 
@@ -139,8 +139,9 @@ fn of_lines(plain: &str, said: &str, most: usize) -> String {
 fn sized(lines: &[&str], most: usize) -> String {
     let size = format!("{} lines", lines.len());
     let room = most.saturating_sub(size.len() + 2);
-    let held = Some(room).filter(|room| *room >= LEAST_HELD).and_then(|room| held(lines, room));
-    held.map_or_else(|| size.clone(), |held| format!("{size}: {held}"))
+    let room = Some(room).filter(|room| *room >= LEAST_HELD);
+    let names = room.and_then(|room| summarise_lines(lines, room));
+    names.map_or_else(|| size.clone(), |names| format!("{size}: {names}"))
 }
 
 /// The line in which a program says last what came of it: so many passed, finished in so long.

@@ -1,7 +1,7 @@
 use super::{Section, SectionLine, item::quoted_item};
 use crate::{
     id::FrameSeq,
-    steps::{Passage, is_said},
+    steps::{Passage, holds_rule},
     text::flat,
 };
 
@@ -25,7 +25,7 @@ impl<'c> ContextTexts<'c> {
     pub(super) fn says(&self, line: &SectionLine) -> bool {
         let stands = |said: &str| {
             let of_frame = self.words.iter().filter(|(frame, _)| Some(*frame) == line.frame);
-            of_frame.into_iter().any(|(_, text)| is_said(text, said))
+            of_frame.into_iter().any(|(_, text)| holds_rule(text, said))
         };
         match line.section {
             // The middle of long words is left out, and may hold the rule or the step.

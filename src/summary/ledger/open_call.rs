@@ -81,7 +81,7 @@ impl Failure {
             call: format!("{}({})", call.tool, call.subject),
             key: call.key.clone(),
             text: steps::failure(text),
-            told: steps::told(text, TOLD),
+            told: steps::outcome_line(text, TOLD),
         }
     }
 }

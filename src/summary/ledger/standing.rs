@@ -7,7 +7,7 @@ use super::{
     open_call::Failure,
 };
 use crate::{
-    steps::{Demand, Item, Status, forbids, single_line, telling_line, unwrapped},
+    steps::{Demand, Item, Status, forbids, single_line, telling_line, unwrap_output},
     text::{quote::LEFT_OUT, shortened},
     tokens::TokenCounter,
 };
@@ -282,7 +282,7 @@ impl Failure {
 /// What failed, verbatim where it takes at most `room` tokens; else the line that tells what
 /// failed, and what stands around it.
 fn error(failure: &Failure, room: usize, counter: &dyn TokenCounter) -> String {
-    let plain = single_line(&failure.text).unwrap_or_else(|| unwrapped(&failure.text));
+    let plain = single_line(&failure.text).unwrap_or_else(|| unwrap_output(&failure.text));
     if plain.is_empty() {
         return failure.told.clone();
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     id::FrameSeq,
     snapshot::PartRef,
-    steps::{Passage, is_said},
+    steps::{Passage, holds_rule},
     summary::{
         Task,
         ledger::{Chronicle, Section, SectionLine, excerpt},
@@ -92,7 +92,7 @@ fn of_frames(task: &Task<'_>, counter: &dyn TokenCounter) -> (Vec<SectionLine>, 
     state.retain(|line| {
         // What another rule was replaced by stands as a rule too.
         let rule = line.text.trim_matches('"');
-        line.section != Section::Rules || !quoted.iter().any(|text| is_said(text, rule))
+        line.section != Section::Rules || !quoted.iter().any(|text| holds_rule(text, rule))
     });
     lines.extend(state);
     let from = usize::from(first.is_some());

@@ -11,7 +11,7 @@ use afterimage::{
     id::Millis,
     json::{self, Value},
     request::{Recording, Request},
-    transcript::{Api, Holds, TranscriptFormat},
+    transcript::{Api, SourceContent, TranscriptFormat},
     veil::History,
     window::RecordedCompactions,
 };
@@ -326,7 +326,7 @@ impl Reading<'_> {
     /// The requests that a source holds, with their tools and parameters: the last of each session.
     fn requests_of(&self, source: &mut Source) -> Outcome<Vec<LoadedContext>> {
         let recording = recorded::read(source, &uncounted())?;
-        let is_document = recording.format().holds() == Holds::Context;
+        let is_document = recording.format().holds() == SourceContent::Context;
         // A document that holds an answer too is a session, whose whole context is compared.
         let is_request = matches!(recording.exchanges(), [only] if only.answer().is_none());
         let is_context = if is_document { !is_request } else { self.as_context };

@@ -14,7 +14,9 @@ use afterimage::{
     session::{ViewedFrame, Viewer, archive::ArchivedTranscript},
     snapshot::FrameSnapshot,
     tokens::TokenCounter,
-    transcript::{Exchange, Holds, ImportReport, Record, Transcript, TranscriptFormat, decoded},
+    transcript::{
+        Exchange, ImportReport, Record, SourceContent, Transcript, TranscriptFormat, decoded,
+    },
     veil::Branch,
 };
 use indexmap::IndexSet;
@@ -366,7 +368,8 @@ impl Source {
 
     /// Whether it is a recording of the wire, and no archive of one.
     pub(crate) fn is_recording(&self) -> bool {
-        matches!(self.reader, Reader::Transcript(_)) && self.format().holds() == Holds::Recording
+        matches!(self.reader, Reader::Transcript(_))
+            && self.format().holds() == SourceContent::Recording
     }
 
     /// What the import says of what was read.

@@ -6,7 +6,7 @@ use afterimage::{
     id::{FacetId, FrameSeq, Role},
     snapshot::ChunkRef,
     tokens::{Chars4, TokenCounter},
-    transcript::{Holds, TranscriptFormat},
+    transcript::{SourceContent, TranscriptFormat},
 };
 use indexmap::IndexMap;
 
@@ -125,7 +125,7 @@ impl Ledger {
             by_role: IndexMap::new(),
             by_type: IndexMap::new(),
             by_facet: IndexMap::new(),
-            facets_return: format.holds() == Holds::Frames,
+            facets_return: format.holds() == SourceContent::Frames,
             texts: Texts::default(),
         }
     }
