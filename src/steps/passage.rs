@@ -17,12 +17,12 @@ pub struct Passage {
     pub to: FrameSeq,
     /// Who speaks it.
     pub role: Role,
-    /// Where the frame is from, where that is known: an event of the environment is spoken as the
-    /// user's, and is none of the user's words. `None` for a block.
+    /// The source of the frame, if it is known. Events of the environment have the user's role, but
+    /// are not the user's words. `None` for a block.
     pub source: Option<Source>,
     /// What the model saw of it.
     pub snapshot: Arc<FrameSnapshot>,
-    /// The facets that are results of which the source states what became of their calls.
+    /// The results that state an outcome: the facet, and how its call ended.
     pub outcomes: Vec<(FacetId, CallOutcome)>,
 }
 

@@ -67,7 +67,7 @@ impl super::Decoder for ContinueReader {
     }
 }
 
-/// The system prompt of the last request of which the session holds the text as it was sent.
+/// The system prompt of the last request that the session logged as text.
 fn system_prompt(history: &[Value]) -> Option<&str> {
     let logs = history.iter().filter_map(|item| item.get("promptLogs")?.as_array()).flatten();
     let sent =
@@ -75,10 +75,11 @@ fn system_prompt(history: &[Value]) -> Option<&str> {
     Some(sent.split_once("\n\n<user>\n").map_or(sent, |(system, _)| system))
 }
 
-/// How many of the first messages a fork copied. A session states what its own requests came to, so the
-/// answers before those that make up the sum are copies. `None` where several answers report their usage
-/// and the session states no sum.
+/// How many of the first messages a fork copied. A session states the input of its own requests as
+/// a sum, so the answers before those that make up the sum are copies. `None` where several answers
+/// report their usage and the session states no sum.
 fn copied(document: &Object, history: &[Value]) -> Option<usize> {
+    // The figure as Continue adds it up: `Usage` would add what the cache of Anthropic took.
     let input = |usage: &Value| {
         let mut keys = ["prompt_tokens", "promptTokens"].into_iter();
         keys.find_map(|key| usage.get(key)?.as_u64())

@@ -28,8 +28,9 @@ type ByModel = HashMap<Option<String>, Figures>;
 /// What was reported so far, by model.
 #[derive(Default)]
 pub(super) struct CopilotUsage {
-    /// Since the program was started, and before.
+    /// Since the program was started.
     reported: ByModel,
+    /// By earlier runs of the program.
     earlier: ByModel,
     /// The records of calls whose messages did not come yet, by the id of the call.
     waiting: IndexMap<String, Object>,
@@ -83,8 +84,8 @@ impl CopilotUsage {
         recorded.unwrap_or_default().or(stated)
     }
 
-    /// The program is started, in a session that goes on or in one that begins. A run that ended
-    /// without its sums leaves none to the next.
+    /// Begins a run of the program. A new session forgets all; a resumed one keeps what earlier
+    /// runs reported.
     pub(super) fn start(&mut self, goes_on: bool) {
         if goes_on {
             merge(&mut self.earlier, std::mem::take(&mut self.reported));
@@ -98,8 +99,9 @@ impl CopilotUsage {
         answers(std::mem::take(&mut self.waiting).into_values())
     }
 
-    /// Takes the data of `session.shutdown`: the usage that nothing before reported, by model. The sums are of one run of the program, or of all runs of the session:
-    /// then they hold what was reported before this run.
+    /// Takes the data of `session.shutdown`: returns the usage that no record before it reported,
+    /// by model. The stated sums are those of this run of the program, or of all runs of the
+    /// session. In the second case they include what earlier runs reported.
     pub(super) fn shutdown(&mut self, data: &Value) -> Vec<ModelAnswer> {
         let mut reported = std::mem::take(&mut self.reported);
         let metrics = data.get("modelMetrics").and_then(Value::as_object);
@@ -206,7 +208,7 @@ fn subtract(usage: &mut Object, reported: &mut Figures) {
         usage.put(name, stated.saturating_sub(*reported));
         *reported = reported.saturating_sub(stated);
     }
-    // Reasoning is a part of the output; nobody says of which.
+    // Reasoning is a part of the output, so it cannot be more than the output that is left.
     let left = figure(usage, OUTPUT).map(|(_, output)| output);
     let reasoning = usage.get("reasoning_output_tokens").and_then(Value::as_u64);
     if let Some(left) = left.filter(|left| reasoning.is_some_and(|reasoning| reasoning > *left)) {

@@ -84,7 +84,7 @@ impl<'b> Frame<'b> {
         self.headers.iter().find(|(of, _)| *of == name).map(|(_, value)| *value)
     }
 
-    /// The frame as an event; `None` where its payload is none of JSON.
+    /// The frame as an event; `None` where its payload is not JSON.
     fn event(&self) -> Option<Value> {
         let payload = || json::read_mended(self.payload).ok().map(|(value, _)| value);
         let exception = self.header(":exception-type").or_else(|| self.header(":error-code"));

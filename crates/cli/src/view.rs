@@ -38,7 +38,7 @@ pub(crate) fn rule(out: &mut Output, title: &str, style: Style, after: &str) -> 
     let (dim, style) = (out.paint.style(style::DIM), out.paint.style(style));
     let after = printable(after);
     let after = shortened(&after, out.width / 2);
-    // Of a name that is too long both ends are shown.
+    // A name that is too long loses its middle.
     let columns = out.width.saturating_sub(width(&after) + 11).max(16);
     let title = printable(title);
     let title = shortened(&title, columns);
@@ -48,7 +48,7 @@ pub(crate) fn rule(out: &mut Output, title: &str, style: Style, after: &str) -> 
     Ok(writeln!(out, "{dim}──{dim:#} {style}{title}{style:#} {dim}{rest}{after}{dim:#}")?)
 }
 
-/// Writes what a file is: its name, of which both ends are shown where it is too long, and its format.
+/// Writes the name of a file and its format. A name that is too long loses its middle.
 pub(crate) fn file(out: &mut Output, name: &str, format: &str) -> Outcome {
     let bold = out.paint.style(style::HEADING);
     let columns = out.width.saturating_sub(width(format) + 2).max(16);

@@ -1,4 +1,4 @@
-//! How much less is known of a request that is far from the last reported one.
+//! How the error of a prediction grows with the number of exchanges since the last reported usage.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use super::{
     sample::Sample,
 };
 
-/// How many exchanges after a reported one errors are measured.
+/// The distances at which errors are measured, in exchanges since the last reported usage.
 const DISTANCES: [usize; 5] = [2, 5, 10, 20, 40];
-/// An interval that held fewer of a hundred held-out exchanges than this is made wider.
+/// The least percentage of held-out exchanges that an interval must contain.
 const LEAST_HELD: u64 = 85;
 
-/// What is known of requests that follow a reported one after so many exchanges.
+/// The interval for requests at one distance from the last reported usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistantInterval {
     /// How many exchanges: the tenth request after a reported one is at 10.
     pub exchanges: u64,
-    /// How far nine in ten of the held-out exchanges were at most from what was predicted, in
-    /// tokens. No interval is less wide than one that is nearer.
+    /// Nine in ten held-out exchanges were predicted within this many tokens. It is never less than
+    /// at a smaller distance.
     pub interval: u64,
     /// How many exchanges were held out to check such an interval.
     pub checked: u64,
@@ -29,7 +29,7 @@ pub struct DistantInterval {
     pub held: u64,
 }
 
-/// The errors at a distance: of each part the exchanges that were held out with it.
+/// The absolute errors at one distance, in tokens: a list for each fold.
 type Errors = [Vec<f64>; FOLDS];
 
 /// The intervals at growing distances, as far as there are exchanges to measure them.
@@ -70,8 +70,9 @@ pub(super) fn distant_intervals(samples: &[Sample], nearest: u64) -> Vec<Distant
     intervals
 }
 
-/// The least share that holds enough of what was held out: a client that changes its system prompt
-/// once shifts all errors across that point.
+/// Tries 90, 95 and 100 per cent, and takes the first interval that contains enough held-out
+/// exchanges, or else the last. A client that changes its system prompt once shifts all errors
+/// after it.
 fn interval(errors: &Errors, exchanges: u64, least: u64) -> Option<DistantInterval> {
     let shares = [HOLDS, 95, 100];
     let at = |share: usize| {

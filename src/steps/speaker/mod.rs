@@ -72,7 +72,7 @@ pub fn words_in(frame: &Frame) -> Option<&str> {
     Some(OwnWords::of(text).inside_of_tags())
 }
 
-/// Whether a text begins with a line by which a program tells whose result follows:
+/// Whether a text begins with a line that names the tool of the result below it:
 /// `[read_file for 'a.md'] Result:`, `PreToolUse hook feedback:`, `bash result:`.
 fn names_tool(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();

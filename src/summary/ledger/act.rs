@@ -187,8 +187,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_around).map(|word| word.trim_matches([':', '.', '"', '\'', '`']))
 }
 
-/// What was done, a line for each act: those that are about what is `used` first, those of which
-/// nothing came last, and the last first.
+/// The calls as lines. Calls that concern a name in `used` come first, idle calls last; within each
+/// group the newest come first.
 pub(super) fn lines(calls: &[Act], used: &HashSet<String>) -> Vec<SectionLine> {
     let acts = counted(calls);
     let mut of_tool: HashMap<&str, Vec<&Act>> = HashMap::new();
@@ -215,8 +215,8 @@ pub(super) fn lines(calls: &[Act], used: &HashSet<String>) -> Vec<SectionLine> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The acts, the last first: calls that say the same and came to the same are one. That a mode
-/// began is told while it may go on.
+/// The acts, newest first. Calls with the same text and class are counted as one. A call that
+/// begins a mode is kept only among the newest two.
 fn counted(calls: &[Act]) -> Vec<Act> {
     let mut acts: Vec<Act> = Vec::new();
     let mut by_text: HashMap<(&str, Option<Class>), usize> = HashMap::new();

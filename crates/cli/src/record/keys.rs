@@ -1,4 +1,4 @@
-//! The keys that a request carries, and whose they are.
+//! Finds keys of other providers in a request.
 
 use afterimage::redact::{RedactionRules, Redactor};
 use regex_automata::meta::Regex;
@@ -6,10 +6,10 @@ use regex_automata::meta::Regex;
 use super::facts::Facts;
 use crate::failure::{Failure, Outcome};
 
-/// Base64 of fewer signs holds no key.
+/// Shorter words are not read as base64: they hold no key.
 const LEAST: usize = 16;
 
-/// Tells keys of other issuers than one provider.
+/// Finds keys of other issuers than one provider.
 #[derive(Debug)]
 pub(super) struct ForeignKeys {
     facts: &'static Facts,
@@ -30,7 +30,8 @@ impl ForeignKeys {
         Ok(Self { facts, provider: provider.to_owned(), forms, tokens })
     }
 
-    /// The other issuer whose form a key in a text has: as it is, escaped as in a URL, or in base64.
+    /// The issuer of a key in `text` that is not the provider's own; `None` if there is none. Looks
+    /// at the text with its percent-encoding undone, and at its words decoded from base64.
     pub(super) fn issuer(&self, text: &str) -> Option<&str> {
         let text = unescaped(text);
         let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || "+/-_".contains(c);
@@ -71,7 +72,7 @@ impl ForeignKeys {
     }
 }
 
-/// A text with the bytes that are escaped as in a URL.
+/// A text with its percent-encoded bytes decoded.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -84,7 +85,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a word of either alphabet of base64 stands for.
+/// Decodes a word of either alphabet of base64.
 fn of_base64(word: &str) -> String {
     const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bits, mut held, mut bytes) = (0_u32, 0, Vec::new());

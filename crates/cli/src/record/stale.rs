@@ -1,8 +1,8 @@
-//! Folders over those of clients that a killed recorder left behind.
+//! Overlay folders that a killed recorder left behind.
 //!
-//! Each holds a note that names the folder it lies over. It is locked as long as a process has it open:
-//! the recorder, and what it started, which has it from its first moment on. Where none of them runs
-//! any more, what the client wrote is moved to its own folder, and this one is removed.
+//! Each overlay folder holds a note with the path of the client's own folder. The recorder and the
+//! client keep the note open and locked. When neither runs any more, the next recorder moves what
+//! the client wrote to the client's folder, and removes the overlay.
 
 use std::{
     fs::{self, File},
@@ -15,11 +15,11 @@ use crate::output::note as tell;
 
 /// The name of the note.
 pub(super) const NOTE: &str = ".afterimage-overlay";
-/// A note that is longer is none.
+/// A longer file is not a note.
 const MOST_NOTE: u64 = 1 << 16;
 
-/// Leaves a note in a folder that lies over this one. It is locked until this process, and each that it
-/// starts from now on, has ended.
+/// Leaves a note in the overlay `over` of the client's `folder`. It is locked until this process,
+/// and each that it starts from now on, has ended.
 pub(super) fn note(over: &Path, folder: &Path) -> io::Result<File> {
     let folder = std::path::absolute(folder)?;
     let folder = folder.to_str().filter(|folder| !folder.contains('\n'));
@@ -33,7 +33,7 @@ pub(super) fn note(over: &Path, folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Restores what was left behind in a folder for temporary files.
+/// Restores what abandoned overlays in a folder for temporary files hold.
 pub(super) fn restore_all(temporary: &Path) {
     let Ok(entries) = fs::read_dir(temporary) else { return };
     for entry in entries.flatten() {
@@ -60,8 +60,8 @@ pub(super) fn restore_all(temporary: &Path) {
     }
 }
 
-/// The folder that this one lay over, where it is ours and nobody uses it; and its note, which nobody
-/// else gets as long as it is open.
+/// The client's folder of an abandoned overlay, and the locked note. `None` if the overlay is in
+/// use, is another user's, or has no valid note. Hold the note while you restore.
 fn left_behind(over: &Path) -> Option<(PathBuf, File)> {
     let path = over.join(NOTE);
     is_sound(over, &path).then_some(())?;
