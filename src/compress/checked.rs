@@ -4,8 +4,8 @@ use crate::{Result, tokens::TokenCounter};
 /// An engine whose summaries are checked: what they lost of rules, paths, numbers and names is asked
 /// for once more, and then appended ([`AnswerCheck`]).
 ///
-/// The second request is a job with a [`CompressionJob::revision`], of which [`prompt`](super::prompt)
-/// writes the text. Where it fails, or its answer is no better, the first answer stands.
+/// The second request is a job with a [`CompressionJob::revision`]; [`prompt`](super::prompt)
+/// writes its text. Where it fails, or its answer is no better, the first answer stands.
 ///
 /// ```
 /// use afterimage::compress::{CheckedEngine, Engine, OutlineEngine};

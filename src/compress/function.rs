@@ -19,8 +19,8 @@ use crate::{Error, ErrorKind, Result, tokens::TokenCounter};
 /// job's limit is an error too.
 ///
 /// Answers are checked: the closure is asked once more where an answer lost rules, paths, numbers or
-/// names that stand nowhere else, by a job with a [`CompressionJob::revision`], of which
-/// [`prompt`](super::prompt) writes the text. What is still missing is appended. See
+/// names that stand nowhere else. That job has a [`CompressionJob::revision`], and
+/// [`prompt`](super::prompt) writes its text. What is still missing is appended. See
 /// [`AnswerCheck`](super::AnswerCheck); [`FnEngine::unchecked`] takes answers as they are.
 ///
 /// ```

@@ -96,7 +96,7 @@ fn is_add(op: &FacetOp) -> bool {
     matches!(op.change, FacetChange::Add(_))
 }
 
-/// What the ops of frames, the first of which has the index `start`, come to.
+/// The net effect of the ops of frames. `start` is the index of the first frame.
 fn net(
     history: &History,
     start: usize,

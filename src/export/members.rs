@@ -1,4 +1,4 @@
-//! Which members of the source a form takes over, and of which shape.
+//! The members of the source that a form takes over, and their shapes.
 
 use super::{
     owned::OwnedJson,

@@ -299,7 +299,7 @@ impl OwnedJson {
 pub(crate) struct LeafPrint {
     /// The tokens of its strings.
     pub(crate) tokens: u64,
-    /// How many roles it has, each of which costs what a message does.
+    /// How many roles it has. Each costs what a message does.
     pub(crate) roles: u64,
     /// How many values without parts.
     pub(crate) leaves: usize,

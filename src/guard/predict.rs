@@ -64,7 +64,7 @@ pub struct SentRequest<'r> {
 }
 
 impl<'r> SentRequest<'r> {
-    /// A request of which nothing else is known.
+    /// A request without its time and its usage.
     pub fn new(request: &'r Request) -> Self {
         Self { request, time: None, usage: None }
     }

@@ -5,7 +5,7 @@ use crate::transcript::Usage;
 /// How many tokens of ours are one of a provider's at the most.
 const LARGEST: u64 = 4;
 
-/// From tokens that are counted here to the provider's: straight lines between places of which both
+/// Turns tokens that are counted here into the provider's: straight lines between places where both
 /// counts are known.
 #[derive(Debug)]
 pub(super) struct Scale {
@@ -19,8 +19,8 @@ impl Scale {
         Self { points: Vec::new() }
     }
 
-    /// Fitted to a request of which we counted `counted` tokens, `left` of them up to the last place
-    /// that it left in the cache.
+    /// Fitted to the last request. We counted `counted` tokens in it, and `left` of them up to the
+    /// last place that it left in the cache.
     pub(super) fn fitted(usage: Option<&Usage>, counted: u64, left: u64) -> Self {
         let mut points = Vec::new();
         // Where the provider compacted the request first, no run read what was sent.

@@ -208,7 +208,7 @@ impl Messages {
         self.pop()
     }
 
-    /// The last `count` batches in the place of which one is to stand.
+    /// Takes out the last `count` batches, so that one batch can take their place.
     pub(super) fn split_off(&mut self, count: usize) -> Self {
         let at = self.parts.len().saturating_sub(count);
         let mut last = Self::default();

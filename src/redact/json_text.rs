@@ -159,7 +159,7 @@ pub(super) fn decoded(text: &str, range: &Range<usize>) -> Option<String> {
     }
 }
 
-/// The name of a member, of which it is known how it is written between its quotes.
+/// The name of a member, decoded from the text between its quotes.
 fn unescaped(name: &str) -> Cow<'_, str> {
     let read = || decoded(&format!("\"{name}\""), &(0..name.len() + 2));
     match name.contains('\\').then(read).flatten() {

@@ -1,4 +1,4 @@
-//! What is known of the parts of recorded requests, most of which repeat those of the one before: each
+//! What is known of the parts of recorded requests. Most repeat those of the request before: each
 //! message is parsed, hashed and counted once.
 
 use std::{

@@ -305,8 +305,8 @@ pub(super) fn answer_job(
     Ok(Some(error))
 }
 
-/// The context of a window all of which fits, as it is sent: a request has ids and names of tools
-/// besides texts, and media take room too. What they take is set aside, for the next context too.
+/// Fits the context of a window as it is sent: a request has ids and names of tools besides texts,
+/// and media take room too. What they take is set aside, for the next context too.
 pub(super) fn fit_whole(
     window: &mut ContextWindow,
     history: &mut History,

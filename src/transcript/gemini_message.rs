@@ -73,7 +73,7 @@ fn call_of(facet: &Facet) -> Option<String> {
     facet.call()?.id.map(str::to_owned)
 }
 
-/// A thought: its subject and its description, one of which may be missing.
+/// A thought: its subject and its description. One of them may be missing.
 fn thought(value: Value) -> Facet {
     let text = |key: &str| value.str_at(key).filter(|text| !text.is_empty());
     let text = match (text("subject"), text("description")) {

@@ -42,7 +42,7 @@ pub struct ImportReport {
     pub mended_surrogates: u64,
 }
 
-/// The kinds of skipped records of which it is known that the program sends nothing to a model.
+/// The kinds of skipped records that the program is known to send to no model.
 const UNSENT: [&str; 31] = [
     "agent-name",
     "ai-title",

@@ -415,7 +415,7 @@ impl Head {
             return Ok((forced.unwrap_or(found), None));
         }
         if let (Ok(_), false) = (&first, is_single) {
-            // Values by line, none of which is known.
+            // Values by line, in no format that is known.
             return forced
                 .map(|format| (format, None))
                 .ok_or_else(|| Self::unknown("lines of JSON"));

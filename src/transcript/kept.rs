@@ -120,7 +120,7 @@ pub(super) fn fetched_id(interaction: &Interaction) -> Option<&str> {
 #[derive(Default)]
 pub(super) struct KeptItems {
     states: HashMap<Arc<str>, Arc<State>>,
-    /// Lists of which further parts may come, each as it was asked for.
+    /// Lists that may have further parts, each as it was asked for.
     pages: HashMap<(Arc<str>, bool), Vec<Arc<Value>>>,
 }
 

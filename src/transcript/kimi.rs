@@ -31,7 +31,7 @@ pub(super) struct KimiReader {
     system: Option<String>,
     context: KimiContext,
     branches: Branches,
-    /// Whether a step began of which nothing was said yet.
+    /// Whether a step began and has said nothing yet.
     has_begun: bool,
     /// What was reported of the answer that is written next: its usage and its model.
     reported: ModelAnswer,
@@ -84,7 +84,7 @@ impl KimiReader {
         }
     }
 
-    /// Ends what is open. A step of which nothing was said goes on where it began just now.
+    /// Ends what is open. A step that just began and has said nothing goes on.
     fn pause(&mut self, sink: &mut Sink) {
         let has_begun = std::mem::take(&mut self.has_begun);
         self.close(sink);

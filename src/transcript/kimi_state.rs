@@ -14,7 +14,7 @@ const STATE: &str = "state.json";
 /// How much of it is read.
 const MOST: u64 = 2 << 20;
 
-/// A session, of which a log has an agent.
+/// The session of a log. Each log has one agent of it.
 #[derive(Debug, Default)]
 pub(super) struct KimiState {
     /// Its id, and behind it the agent, where that is another than the main one.

@@ -33,7 +33,7 @@ const NO_END: &str = "the stream has no end";
 /// Why, where the provider sent an error in the place of the rest; its words follow.
 const ERROR_EVENT: &str = "the stream ended with an error event";
 
-/// Whether this is wrong with a response of which something came.
+/// Whether a failure means that a part of the response came.
 pub(super) fn broke_off(failure: &str) -> bool {
     failure.starts_with(BROKEN_OFF)
 }
@@ -121,7 +121,7 @@ impl ReadRequest {
         Ok(Self { api, head: Arc::new(request), messages, unread: None })
     }
 
-    /// A request of which nothing is known but that it was sent to a model: recorders have such rows.
+    /// A request that is only known to have been sent to a model: recorders have such rows.
     fn unread(interaction: &Interaction) -> Option<Self> {
         let is_row = interaction.is_recorded || interaction.is_posted;
         let api = Api::of_uri(&interaction.uri).filter(|_| is_row)?;

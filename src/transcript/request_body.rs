@@ -1,5 +1,5 @@
-//! The bodies of requests, each of which repeats the conversation of the one before: what a body
-//! shares with an earlier one is not read again.
+//! The bodies of requests. Each repeats the conversation of the one before: what a body shares with
+//! an earlier one is not read again.
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -117,9 +117,9 @@ fn list_start(body: &str, key: &str) -> Option<usize> {
     })
 }
 
-/// The elements of a list of which `rest` holds what comes after its bracket, or after one of its
-/// elements, from the byte before on; and where the list ends. `None` where it is no list of JSON.
-/// `offset` is where the rest stands in the body.
+/// The elements in the rest of a list, and where the list ends. `rest` begins one byte before what
+/// comes after the bracket of the list, or after one of its elements. `offset` is where the rest
+/// stands in the body. `None` where it is no list of JSON.
 fn listed(rest: &str, offset: usize, is_start: bool) -> Option<(Vec<Range<usize>>, usize)> {
     let mut items: Vec<Range<usize>> =
         json::children_after(rest, 0..rest.len(), 1).into_iter().map(|item| item.value).collect();

@@ -10,7 +10,8 @@ pub(super) struct ResponsesReader {
 }
 
 impl ResponsesReader {
-    /// A list of items of which one is more than a chat message, or an object that holds items.
+    /// Whether a value is an object that holds items, or a list of items where one is more than a
+    /// chat message.
     pub(super) fn is_document(value: &Value) -> bool {
         match value {
             Value::Array(list) => {

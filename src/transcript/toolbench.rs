@@ -1,4 +1,4 @@
-//! ToolBench answers: a tree search, of which one path is the conversation.
+//! ToolBench answers: a tree search. One of its paths is the conversation.
 
 use super::{chat, sink::Sink, take};
 use crate::json::{Object, Value};

@@ -1,4 +1,4 @@
-//! Recorded API traffic: requests, each of which repeats the conversation so far, and responses.
+//! Recorded API traffic: requests and responses. Each request repeats the conversation so far.
 //!
 //! A conversation is its last request and the response to it, and becomes a session.
 
@@ -66,7 +66,7 @@ pub(super) struct WireReader {
     taken: HashSet<(String, Print)>,
     /// Calls of a provider's tools with their outcome, by the id of the item.
     outcomes: HashMap<String, Value>,
-    /// What the provider cleared of the requests of a conversation, from the first of which it did on.
+    /// What the provider cleared of the requests of a conversation, from the first such request on.
     cleared: HashMap<usize, ClearedRequests>,
 }
 

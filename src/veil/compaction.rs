@@ -63,8 +63,7 @@ impl Compaction {
     }
 
     /// As [`Compaction::event`], where the frame says the summary and it is read there: nothing stands
-    /// in the place of the frames `from` to `to`, of which those in `kept` stay. O(ranges in
-    /// `kept`).
+    /// in the place of the frames `from` to `to`. Those in `kept` stay. O(ranges in `kept`).
     pub fn event_in_place(
         from: FrameSeq,
         to: FrameSeq,

@@ -55,7 +55,7 @@ pub struct Pair {
 pub struct Pairs {
     /// In the order of the results.
     all: Vec<Pair>,
-    /// The results of which the source states what became of their calls, in order.
+    /// The results that state an outcome, in order.
     stated: Vec<(FrameSeq, (FacetId, CallOutcome))>,
     open: OpenCalls<PartPlace>,
     /// The calls that wait after each frame.
@@ -84,8 +84,8 @@ impl Pairs {
         self.all.get(at)
     }
 
-    /// The facets of a frame that are results of which the source states what became of their calls,
-    /// those that answer no call too. O(log n).
+    /// The results in a frame that state an outcome, also those that answer no call: the facet, and
+    /// how its call ended. O(log n).
     pub fn stated_in(&self, frame: FrameSeq) -> impl Iterator<Item = &(FacetId, CallOutcome)> {
         let start = self.stated.partition_point(|(of, _)| *of < frame);
         let rest = self.stated.get(start..).unwrap_or_default();

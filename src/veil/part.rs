@@ -167,7 +167,7 @@ impl ContentForm {
 }
 
 impl FacetPart {
-    /// A part of which the source says nothing else.
+    /// A part with this content alone: the source says nothing else.
     pub fn new(content: PartContent) -> Self {
         Self { content, ..Self::default() }
     }

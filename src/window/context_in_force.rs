@@ -249,7 +249,7 @@ impl ContextInForce {
         self.told.get(&block.block).copied()
     }
 
-    /// The summaries in the context of which a frame tells.
+    /// The summaries in the context that a frame tells of.
     ///
     /// Cost: O(blocks).
     pub fn told_at(&self, frame: FrameSeq) -> impl Iterator<Item = &Substitution> {
@@ -257,8 +257,8 @@ impl ContextInForce {
         self.blocks.iter().filter(is_told).filter(|block| !block.snapshot.is_empty())
     }
 
-    /// What the context held of which a frame tells, and holds no more: summaries, and frames that were
-    /// read otherwise than they were written. O(log n).
+    /// What a frame tells of that the context held and holds no more: summaries, and frames that
+    /// were read otherwise than they were written. O(log n).
     pub fn former_at(&self, frame: FrameSeq) -> &[FormerBlock] {
         self.former.get(&frame).map_or(&[], Vec::as_slice)
     }

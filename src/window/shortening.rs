@@ -120,8 +120,8 @@ impl<'o> Shortening<'o> {
         longest
     }
 
-    /// Shortens to `limit` tokens, of which what `kept` keeps of the text that is left out takes at
-    /// most `share`.
+    /// Shortens to `limit` tokens. What `kept` keeps of the text that is left out takes at most
+    /// `share` of them.
     fn shorten_keeping(
         &self,
         (limit, share): (u64, u64),

@@ -113,8 +113,8 @@ impl CalibrationBuilder {
         Ok(())
     }
 
-    /// Fits what was taken. Models of which too little is known are refused, with the reason: that is
-    /// no error. Costs 31 fits for each model, each linear in its exchanges.
+    /// Fits what was taken. A model with too little data is refused, with the reason: that is no
+    /// error. Costs 31 fits for each model, each linear in its exchanges.
     pub fn build(self) -> Calibration {
         let mut by_model: IndexMap<Arc<str>, Vec<Sample>> = IndexMap::new();
         for sample in self.samples {

@@ -111,8 +111,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Fits what a recording reports. Models of which too little is known are refused, with the
-    /// reason: that is no error.
+    /// Fits what a recording reports. A model with too little data is refused, with the reason:
+    /// that is no error.
     ///
     /// Costs a walk over the chunks and 31 fits, each linear in the exchanges. The same
     /// recording gives the same calibration.

@@ -197,7 +197,7 @@ impl CompressionTransform {
         })
     }
 
-    /// Refuses frames of which a range that is not in effect yet holds some.
+    /// Refuses frames where a range that is not in effect yet holds some of them.
     fn waits(&self, frames: &Range<usize>) -> Result<()> {
         let Some((from, to)) = self.ends(frames) else { return Ok(()) };
         let meets = |range: &PlannedRange| self.meets(range, from, to);

@@ -157,7 +157,7 @@ impl ArchivedTranscript {
         self.indices.get(name).copied()
     }
 
-    /// The snapshots of a session of which no frame is lost. O(segments).
+    /// The snapshots of a session that lost no frame. O(segments).
     ///
     /// # Errors
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) where frames are lost;

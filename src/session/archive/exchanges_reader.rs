@@ -67,7 +67,7 @@ mod tests {
         },
     };
 
-    /// Writes so many exchanges, each of which repeats the one before it.
+    /// Writes so many exchanges. Each repeats the one before it.
     fn written(folder: &Path, count: usize) -> Vec<Exchange> {
         let mut writer = ExchangesWriter::create(&LateSync::default(), folder).unwrap();
         let list = |length: usize| format!("{{\"messages\":[{}]}}", "\"é\",".repeat(length));

@@ -81,7 +81,7 @@ pub fn reference(info: &ObservationInfo) -> String {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
-    /// The payloads that were given whole: of which observation, and since when they stand.
+    /// Since when a payload stands that was given whole, by account and observation.
     shown: BTreeMap<(String, String), Moment>,
     /// The observation whose line was the last answer.
     last: Option<(String, String)>,

@@ -32,7 +32,7 @@ const TURN: &str = "turn";
 ///
 /// let moved = Event::new("move", Data::from_iter([("zone", Data::from("harbour"))]));
 /// let turn = timeline.push(TurnRecord::new("player").with_event(moved))?.record;
-/// // The id says which step of which writer this is, which a turn alone does not tell.
+/// // The id names the writer and its step; a turn alone does not.
 /// journal.record(&mut live, EventId::new("the player's step 1")?, &turn, Millis::new(0))?;
 /// assert_eq!(live.state().state(), timeline.state());
 /// # Ok::<(), afterimage::Error>(())

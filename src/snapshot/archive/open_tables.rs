@@ -156,7 +156,7 @@ impl OpenTables {
         let Self { tables, words: word_numbers, kinds: numbers, recent, .. } = self;
         let Tables { kinds, words, .. } = tables;
         let part = PartKind::of(&chunk.part);
-        // Plain chunks are of few kinds, one of which was often just seen.
+        // Plain chunks are of few kinds, and theirs was often just seen.
         let is_plain = !matches!(part, PartKind::Call | PartKind::Result);
         if is_plain {
             let is = |number: &u32| {

@@ -400,7 +400,7 @@ pub(super) fn add(before: Totals, tables: &Tables, frames: u32) -> Totals {
     plus(before, frames, tables.before(frames))
 }
 
-/// `before` and so many frames, the last of which has this row.
+/// `before` and `frames` frames more. `row` is the row of the last one.
 fn plus(before: Totals, frames: u32, row: FrameRow) -> Totals {
     Totals {
         frames: before.frames.saturating_add(frames.into()),

@@ -92,7 +92,7 @@ pub(super) struct Scan<'t> {
     turns: [usize; 2],
     /// Where the second speaks in it.
     pub(super) second: Option<usize>,
-    /// Where what begins of which the user says that it is pasted.
+    /// Where a text begins that the user says is pasted.
     led: Option<usize>,
     /// Whether the text is a summary: what only may lead to a paste is one of its headings.
     pub(super) is_summary: bool,

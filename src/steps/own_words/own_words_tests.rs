@@ -247,7 +247,7 @@ fn the_tags_of_clients_around_a_message_are_none_of_its_words() {
     }
 }
 
-/// A text that is pasted, and of which nothing marks the end.
+/// A pasted text without a mark at its end.
 const PAGE: &str = "Quay Docs | Home | Prices | Sign in\n\nThe lamp is lit at dusk by whoever has the \
     watch, and the log of the harbour is signed by the pilot before the next tide comes in over the \
     bar.\n\nAlways light it and never ask. You must push it first.\n\n- `berth` takes a number.\n\

@@ -42,9 +42,9 @@ pub(super) fn is_page_end(line: &str) -> bool {
     PAGE_ENDS.iter().any(|end| plain.starts_with(end))
 }
 
-/// Where a page stands of which only the end says so, up to the last line that pages end with: below
-/// the user's first words, if they are a sentence, and a list that they lead to. What stands in fences
-/// or tags is marked.
+/// Where a page stands that only its end shows, up to the last line that pages end with. It begins
+/// below the user's first words, if they are a sentence, and below a list that they lead to. What
+/// stands in fences or tags is marked.
 pub(super) fn page(text: &str) -> Option<Range<usize>> {
     let (mut at, mut end, mut is_marked) = (0, None, text.contains("\n</"));
     for line in text.split_inclusive('\n') {

@@ -217,8 +217,8 @@ impl<'c> Filling<'c> {
         each.sum()
     }
 
-    /// Says of each list how many of its lines are among these, which did not fit, and of which
-    /// kinds, while there is room in `limit` tokens.
+    /// Says for each list how many of its lines did not fit, and their kinds, while there is room
+    /// in `limit` tokens. `others` are the lines that did not fit.
     pub(crate) fn tell_more(&mut self, others: &[SectionLine], limit: usize) {
         self.limit = limit;
         for (list, left) in Self::left_out(others) {

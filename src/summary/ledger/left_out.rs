@@ -1,4 +1,4 @@
-//! How a list says that it is cut: how many of its lines are left out, and of which kinds.
+//! How a list says that it is cut: how many of its lines are left out, and their kinds.
 
 use super::section::{Section, SectionLine};
 

@@ -90,7 +90,7 @@ impl Section {
         Self::ALL.into_iter().any(is)
     }
 
-    /// The sections of which a part alone would read as all.
+    /// The sections where a part of the lines would read as all of them.
     pub(crate) const LISTS: [Self; 9] = [
         Self::Rules,
         Self::Words,

@@ -67,7 +67,7 @@ impl PackedFacet {
     }
 }
 
-/// The frame of which a facet was read last.
+/// The last frame that a facet was read from.
 #[derive(Default)]
 pub(crate) struct LastRead(Option<(Arc<FrameBatch>, u32, Arc<Frame>)>);
 

@@ -29,7 +29,7 @@ const CRUMBS: usize = 12;
 /// How many open items the Next Actions name.
 const ACTIONS: usize = 20;
 
-/// What a section says of which nothing is known.
+/// The text of a section without content.
 pub(super) const NOTHING: &str = "None recorded";
 
 /// What a draft cannot know from the frames.

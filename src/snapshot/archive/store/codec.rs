@@ -22,7 +22,7 @@ use crate::{
     text::TextRange,
 };
 
-/// Stands for a text of which nothing was dropped.
+/// Stands for a text without dropped parts.
 const WHOLE: u32 = u32::MAX;
 /// The most bytes of ids, words and members of a segment, on top of what is stored of them.
 const MOST_NAME_BYTES: u64 = 1 << 30;
