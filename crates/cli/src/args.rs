@@ -48,8 +48,8 @@ impl Branches {
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
-    /// The transcripts, archives of some, or folders with some; `-` is standard input. Each is read
-    /// by itself
+    /// The transcripts, archives of some, or folders with some. `-` is standard input. The id of a
+    /// session, or the beginning of it, is the file that an agent keeps it in. Each is read by itself
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required_unless_present = "last")]
     pub(crate) files: Vec<PathBuf>,
     /// Read the session whose file changed last: of the folders, or of those that `afterimage

@@ -32,8 +32,8 @@ use crate::{
     failure::{Failure, Outcome, Stop},
     output,
 };
-use candidates::newest;
 pub(crate) use candidates::{Candidate, Candidates, candidates, no_session};
+use candidates::{by_id, newest};
 pub(crate) use counted::{Progress, is_stdin};
 pub(crate) use folder::{FolderContents, Found, FoundKind, is_named_database};
 use opening::expanded;
@@ -201,11 +201,28 @@ struct Reading<'r> {
 /// The files that are read.
 pub(crate) fn chosen(input: &Input) -> Outcome<Cow<'_, [PathBuf]>> {
     if !input.last {
-        return Ok(Cow::Borrowed(&input.files));
+        return with_ids(&input.files);
     }
     let newest = newest(&input.files)?;
     output::note(&format!("the newest session is {}", newest.display()));
     Ok(Cow::Owned(vec![newest]))
+}
+
+/// The files, with the file of a session in the place of its id.
+fn with_ids(files: &[PathBuf]) -> Outcome<Cow<'_, [PathBuf]>> {
+    let mut found = Cow::Borrowed(files);
+    for (index, path) in files.iter().enumerate() {
+        if is_stdin(path) || path.exists() {
+            continue;
+        }
+        if let Some(file) = by_id(path)? {
+            output::note(&format!("the session {} is {}", path.display(), file.display()));
+            if let Some(path) = found.to_mut().get_mut(index) {
+                *path = file;
+            }
+        }
+    }
+    Ok(found)
 }
 
 impl<'r> Reading<'r> {

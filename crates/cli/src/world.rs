@@ -96,7 +96,7 @@ fn now() -> Millis {
 }
 
 fn options() -> SessionOptions {
-    SessionOptions::default().at(now()).holder(Holder::new("afterimage session"))
+    SessionOptions::default().at(now()).holder(Holder::new("afterimage world"))
 }
 
 /// A session that is read: one of this program, or what another one wrote.

@@ -15,7 +15,7 @@ use crate::{
     id::{FacetId, FacetType, FrameSeq},
     request::{ClearedBlock, CountedParts, Exchange, PartKind, Recording, Request, RequestPart},
     snapshot::{FrameSnapshot, Substitution},
-    steps::{FacetCalls, ToolCall},
+    steps::{FacetCalls, ToolCall, is_words, words_in},
     transcript::Usage,
     veil::{FacetChange, Frame, Source},
     window::{ContextItem, context_items},
@@ -137,7 +137,7 @@ impl<'r> Builder<'r> {
             calls.extend(of.filter_map(|of| Some((of.facet, of.call?))));
             match frame.source {
                 Source::Agent => is_answered = true,
-                Source::User if is_answered && !has_result(&frame) => {
+                Source::User if is_answered && !has_result(&frame) && speaks(&frame) => {
                     is_answered = false;
                     session.turns.push(frame.sequence);
                 }
@@ -450,6 +450,11 @@ impl<'r> Builder<'r> {
             line.share = line.share.plus(share);
         }
     }
+}
+
+/// Whether a frame of the user says anything that is not all of programs, such as a hook's feedback.
+fn speaks(frame: &Frame) -> bool {
+    words_in(frame).is_some() || !frame.added().any(is_words)
 }
 
 /// Whether a frame holds a result: some providers have results in messages of the user.

@@ -14,11 +14,51 @@ use crate::{
     store,
 };
 
+/// A shorter text is no id.
+const SHORTEST_ID: usize = 6;
+/// The characters of a UUID.
+const UUID: usize = 36;
+/// So many files are named where several have an id that begins alike.
+const MOST_SHOWN: usize = 8;
+
 /// The session whose file changed last, in these folders or where the agents keep theirs.
 pub(crate) fn newest(folders: &[PathBuf]) -> Outcome<PathBuf> {
     let (_, mut candidates) = candidates(folders)?;
     let newest = candidates.newest().ok_or_else(|| no_session(folders))?;
     Ok(newest.path().to_owned())
+}
+
+/// The file of the session with this id, or with an id that begins so, where the agents keep theirs.
+///
+/// `None` where the text is no id, or no agent keeps a session with it.
+pub(crate) fn by_id(id: &Path) -> Outcome<Option<PathBuf>> {
+    let is_of_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let id = id.to_str().filter(|id| id.len() >= SHORTEST_ID && id.chars().all(is_of_id));
+    let id = id.filter(|id| id.contains(|c: char| c.is_ascii_digit()));
+    let Some(id) = id.filter(|_| places::all().iter().any(|place| place.folder.exists())) else {
+        return Ok(None);
+    };
+    let (_, candidates) = candidates(&[])?;
+    let mut found: Vec<Candidate> = candidates.all;
+    found.retain(|candidate| candidate.has_id(id));
+    match &*found {
+        [] => Ok(None),
+        [only] => match &only.found.session {
+            None => Ok(Some(only.path().to_owned())),
+            Some(session) => {
+                let failure = Failure::new(format!("the session {id} is one of a database"));
+                let hint = format!("name the file, and `--session {}`", session.id);
+                Err(failure.file(only.path()).hint(hint).into())
+            }
+        },
+        several => {
+            let failure =
+                Failure::new(format!("several sessions have an id that begins with {id}"));
+            let shown = several.iter().take(MOST_SHOWN);
+            let failure = shown.fold(failure, |failure, candidate| failure.file(candidate.path()));
+            Err(failure.hint("write more of the id, or the path of the file").into())
+        }
+    }
 }
 
 /// What may be sessions in these folders; where none is named, the places where they are too.
@@ -144,6 +184,23 @@ impl Candidates {
 }
 
 impl Candidate {
+    /// Whether its session has this id, or one that begins so: by the name of its file, of the folder
+    /// that the file is in, or in its database. Files of Codex have their id at the end.
+    fn has_id(&self, id: &str) -> bool {
+        let path = self.path();
+        let folder = path.parent().and_then(Path::file_name);
+        let names = [path.file_stem(), folder].into_iter().flatten().filter_map(|of| of.to_str());
+        let ends = |name: &str| {
+            let uuid = name.len().checked_sub(UUID).and_then(|at| name.get(at..));
+            uuid.is_some_and(|uuid| uuid.starts_with(id))
+        };
+        let of_database = self.found.session.as_ref().map(|session| &*session.id);
+        match of_database {
+            Some(own) => own.starts_with(id),
+            None => names.into_iter().any(|name| name.starts_with(id) || ends(name)),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.found.path
     }

@@ -22,8 +22,8 @@ use crate::{
 };
 
 /// The name of the file, in which the version stands: programs of other versions have their own.
-const NAME: &str = "sessions-2.jsonl";
-const VERSION: u64 = 2;
+const NAME: &str = "sessions-1.jsonl";
+const VERSION: u64 = 1;
 /// The largest index that is read.
 const LARGEST: u64 = 256 << 20;
 /// How often, and how long apart, the lock is asked for.

@@ -533,6 +533,37 @@ fn sessions_are_chosen_by_time_and_project() {
 }
 
 #[test]
+fn the_id_of_a_session_stands_in_place_of_a_file() {
+    let home = Home::new();
+    let [first, second] =
+        ["8463c716-0d5e-4b1e-9c3a-5f1f0a2b7c11", "8463c799-1111-4222-8333-444455556666"];
+    let file = home
+        .write(&format!(".claude/projects/-w-harbour/{first}.jsonl"), &claude(first, 3, "Berth?"));
+    let rollout = format!(".codex/sessions/2026/11/02/rollout-2026-11-02T08-00-00-{second}.jsonl");
+    home.write(&rollout, &codex(2));
+    for id in [first, "8463c716", "8463c7-", "8463c71"] {
+        let run = home.run(&["stats", "--json", id]);
+        if id == "8463c7-" {
+            assert!(run.err.contains("cannot open the file"), "{}", run.err);
+            continue;
+        }
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert_eq!(run.err, format!("note: the session {id} is {}\n", file.display()));
+    }
+    let run = home.run(&["requests", "8463c799"]);
+    assert!(run.err.contains(&rollout), "{}", run.err);
+    // Both begin so, and no id is as short.
+    let run = home.run(&["stats", "8463c7"]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(run.err.contains("several sessions have an id that begins with 8463c7"), "{}", run.err);
+    assert!(run.err.contains(first) && run.err.contains(second), "{}", run.err);
+    for no_id in ["8463c", "8463c716-9", "harbour"] {
+        let run = home.run(&["stats", no_id]);
+        assert!(run.err.contains("cannot open the file"), "{}", run.err);
+    }
+}
+
+#[test]
 fn the_newest_session_stands_in_place_of_a_file() {
     let home = Home::full();
     let newest = home.path().join(".pi/agent/sessions/--w-mill--/1.jsonl");
@@ -675,7 +706,7 @@ fn an_index_that_was_made_with_other_words_is_made_anew() {
     let expected = home.run(&["sessions"]).out;
     let whole = fs::read_to_string(home.index()).unwrap();
     let (_, entries) = whole.split_once('\n').unwrap();
-    let head = r#"{"index":"sessions of afterimage","version":2,"words":"of others"}"#;
+    let head = r#"{"index":"sessions of afterimage","version":1,"words":"of others"}"#;
     let head = afterimage::log::line::seal(head).unwrap();
     fs::write(home.index(), format!("{head}\n{entries}")).unwrap();
     let run = home.run(&["sessions"]);
