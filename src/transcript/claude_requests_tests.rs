@@ -151,20 +151,34 @@ fn an_answer_without_a_request_in_the_file_is_worked_out() {
 #[test]
 fn a_request_that_the_file_holds_a_part_of_is_worked_out_or_says_what_is_missing() {
     for (left_out, lacks) in [
-        (1, "its system prompt and tools are not in the file"),
-        (2, "a message of it is not in the file"),
-        (3, "the request that it goes on from is not in the file"),
+        (1, "its system prompt and tools are not in the file, or too far back"),
+        (2, "a message of it is not in the file, or too far back"),
+        (3, "the request that it goes on from is not in the file, or too far back"),
     ] {
         let mut lines = session();
         lines.remove(left_out);
         let (recording, notes) = read(&lines);
-        let note = format!("a request cannot be put together: {lacks}");
+        let note = format!("cannot put a request together: {lacks}");
         assert!(notes.contains(&note), "{notes:?}");
         let all = recording.exchanges();
         assert_eq!(all.len(), 3);
         assert_eq!(all[1].unread.as_deref(), Some(lacks));
         assert_eq!(all[2].provenance.as_str(), "reconstructed");
         assert_eq!(all[2].usage.as_ref().unwrap().output, Some(2));
+    }
+    // The list of its messages has no hash that would tell that it is damaged.
+    for (member, damaged) in [("keep", r#""keep":"two""#), ("tail", r#""tail":[7]"#)] {
+        let is_of = |line: &&mut String| line.contains(&format!("\"{member}\":"));
+        let mut lines = session();
+        let line = lines.iter_mut().rfind(is_of).unwrap();
+        let at = line.find(&format!("\"{member}\":")).unwrap();
+        let end = at + line[at..].find([',', '}']).unwrap();
+        line.replace_range(at..end, damaged);
+        let (_, notes) = read(&lines);
+        assert!(
+            notes.iter().any(|note| note.starts_with("cannot read `keep` or `tail`")),
+            "{notes:?}"
+        );
     }
 }
 
