@@ -65,13 +65,13 @@ impl<'o> Shortening<'o> {
                 }
                 fits
             };
-            let (mut start, end) = (cut.range.start, cut.range.end);
-            // What may be somebody's text stands with all that leads to it.
-            let lead = cut.text.get(start..words.sure_end().min(end)).unwrap_or_default().trim();
-            if words.sure_end() < cut.text.len() && !lead.is_empty() && keep(lead) {
-                start = words.sure_end();
-            }
-            for (_, rule) in words.rules().filter(|(at, _)| (start..end).contains(at)) {
+            let (start, end) = (cut.range.start, cut.range.end);
+            // What may be somebody's text stands with all that says so.
+            let sure = words.sure();
+            let lead = cut.text.get(sure.start.max(start)..sure.end.min(end)).map(str::trim);
+            let lead = lead.filter(|lead| sure != (0..cut.text.len()) && !lead.is_empty());
+            let is_kept = lead.is_some_and(&mut keep);
+            for (_, rule) in words.rules().filter(|(at, _)| !is_kept && cut.range.contains(at)) {
                 keep(rule);
             }
             said

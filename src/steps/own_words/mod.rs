@@ -32,8 +32,8 @@ pub(crate) struct OwnWords<'t> {
     material: Vec<Material>,
     /// Where sentences stand that are certainly the user's: before all that may be material.
     certain: Range<usize>,
-    /// Where the sentences end that are surely the user's.
-    sure_end: usize,
+    /// Where the sentences stand that are surely the user's.
+    sure: Range<usize>,
     /// Where in a log of a chat somebody answers first.
     answer: Option<usize>,
     is_summary: bool,
@@ -75,24 +75,29 @@ impl<'t> OwnWords<'t> {
             text,
             material: found,
             certain: from..end,
-            sure_end: 0,
+            sure: 0..0,
             answer,
             is_summary: false,
         };
-        this.sure_end = this.end_of_sure(from);
+        this.sure = this.find_sure(from);
         if !this.is_alone(from) {
             this.certain.end = from;
         }
         this
     }
 
-    /// Where the sentences end that are surely the user's: what follows may be a text of somebody else,
-    /// which they lead to. The end of the text where nothing follows.
-    pub(crate) fn sure_end(&self) -> usize {
-        self.sure_end
+    /// Where the sentences stand that are surely the user's: what is beside them may be a text of
+    /// somebody else, which they lead to, or speak of. All of the text where it is one.
+    pub(crate) fn sure(&self) -> Range<usize> {
+        self.sure.clone()
     }
 
-    fn end_of_sure(&self, from: usize) -> usize {
+    /// The message from the words on that are surely the user's.
+    pub(crate) fn from_sure(&self) -> &'t str {
+        self.part(self.sure.start..self.text.len())
+    }
+
+    fn find_sure(&self, from: usize) -> Range<usize> {
         // What the user sets into a tag of such a name is the user's, however it is made.
         let is_tag = |of: &Material| {
             let tag = self.part(of.range.clone()).strip_prefix('<').unwrap_or_default();
@@ -100,10 +105,10 @@ impl<'t> OwnWords<'t> {
             of.kind == Kind::Heading && name.is_some_and(|of| has(&OF_USERS, &of.to_lowercase()))
         };
         if self.material.iter().any(is_tag) {
-            return self.text.len();
+            return 0..self.text.len();
         }
         let outside = self.between(&[Kind::Quote, Kind::Paste]).map(|(part, _)| part);
-        sure::sure_end(self.text, outside.map(|part| part.start.max(from)..part.end.max(from)))
+        sure::sure(self.text, outside.map(|part| part.start.max(from)..part.end.max(from)))
     }
 
     /// Whether the user's words from a place on are one part, which asks nothing: another part may say
@@ -147,8 +152,8 @@ impl<'t> OwnWords<'t> {
     /// A text that is all of one speaker.
     pub(crate) fn all(text: &'t str) -> Self {
         let certain = 0..text.len();
-        let sure_end = text.len();
-        Self { text, material: Vec::new(), certain, sure_end, answer: None, is_summary: false }
+        let sure = 0..text.len();
+        Self { text, material: Vec::new(), certain, sure, answer: None, is_summary: false }
     }
 
     /// The parts of the text between its material that is of one of these kinds, each with whether
@@ -253,7 +258,7 @@ impl<'t> OwnWords<'t> {
         let said = runs.flat_map(move |(run, _)| {
             sentences(self.part(run)).map(move |said| (self.place_of(said), said))
         });
-        let said = said.take_while(|(at, _)| *at < self.sure_end);
+        let said = said.filter(|(at, _)| self.sure.contains(at));
         said.map(|(at, said)| self.said(at, said))
     }
 

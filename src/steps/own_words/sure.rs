@@ -7,7 +7,10 @@ use super::{
     line_kind::{has_sentence, is_item, is_rule_off},
 };
 use crate::steps::sentence::{lower, rule};
-use crate::text::{is_among, mentions, words::material::LISTS};
+use crate::text::{
+    is_among, mentions,
+    words::material::{FAR, LISTS, NEAR, POINTERS},
+};
 
 /// So many lines with labels are a form: `Priority: high`.
 const LABELS: usize = 2;
@@ -21,10 +24,13 @@ const TITLE_WORDS: usize = 8;
 /// A line of fewer bytes that ends in a comma opens a letter.
 const LONGEST_GREETING: usize = 40;
 
-/// Where the sentences end that are surely the user's, in these parts of a message: with the message,
-/// or, where it is made like a document, with its first paragraph and the list that this leads to.
-/// O(n).
-pub(super) fn sure_end(text: &str, parts: impl Iterator<Item = Range<usize>>) -> usize {
+/// Where the sentences stand that are surely the user's, in these parts of a message. O(n).
+///
+/// That is the whole message, but for two cases. A message whose last paragraph asks, or points at what
+/// is above it, may quote that: the last paragraph is the user's. Of a message that is made like a
+/// document, or whose first paragraph points at what is below it, the first paragraph is the user's, and
+/// the list that this leads to.
+pub(super) fn sure(text: &str, parts: impl Iterator<Item = Range<usize>>) -> Range<usize> {
     let mut form = Form::default();
     for part in parts {
         (form.is_blank, form.is_shown) = (true, true);
@@ -34,10 +40,14 @@ pub(super) fn sure_end(text: &str, parts: impl Iterator<Item = Range<usize>>) ->
             at += line.len();
         }
     }
-    if form.is_document || form.labels >= LABELS {
-        form.first.unwrap_or(text.len())
+    let is_document = form.is_document || form.labels >= LABELS;
+    let Some(first) = form.first else { return 0..text.len() };
+    if form.last_points && !form.first_points {
+        form.paragraph..text.len()
+    } else if is_document || form.first_points && !form.asks {
+        0..first
     } else {
-        text.len()
+        0..text.len()
     }
 }
 
@@ -54,6 +64,11 @@ struct Form<'t> {
     /// Whether the first paragraph asks something, and speaks of somebody's text.
     asks: bool,
     is_of_text: bool,
+    /// Whether the first paragraph, or a later one, asks, or points at a text beside it.
+    first_points: bool,
+    last_points: bool,
+    /// Where the last paragraph begins.
+    paragraph: usize,
     /// The last line that is no item, and how many lines its paragraph has up to the last.
     last: &'t str,
     lines: usize,
@@ -70,24 +85,39 @@ impl<'t> Form<'t> {
         let is_label = is_label(plain);
         let is_next = self.is_blank && !self.last.is_empty() && !(is_item && leads(self.last));
         let is_later = self.first.is_some();
+        let is_shown = (is_item || is_next) && !self.is_shown && may_show(self.last);
+        self.first_points |= is_shown && !is_later;
         let is_of_document = is_heading(plain)
             || is_section(plain)
             || self.last.is_empty() && is_greeting(plain)
-            || (is_item || is_next) && !self.is_shown && may_show(self.last)
+            || is_shown
             || is_next && !is_later && self.asks && self.is_of_text
             || is_later && self.lines == 1 && self.is_title(is_item);
         if is_of_document || is_label || is_next {
             self.first.get_or_insert(at);
         }
+        let asks = plain.contains(['?', '？', '؟']);
+        if is_next {
+            (self.paragraph, self.last_points) = (at, false);
+        }
+        let points = asks || self.is_begin() && points(plain);
         if self.first.is_none() {
-            self.asks |= plain.contains(['?', '？', '؟']);
+            self.asks |= asks;
+            self.first_points |= points;
             self.is_of_text |= is_source(&lower(plain));
+        } else {
+            self.last_points |= points;
         }
         self.labels += usize::from(is_label);
         self.is_document |= is_of_document;
         self.lines = if self.is_blank { 1 } else { self.lines + 1 };
         (self.is_blank, self.is_shown) = (false, false);
         self.last = if is_item { self.last } else { plain };
+    }
+
+    /// Whether the next line begins a paragraph.
+    fn is_begin(&self) -> bool {
+        self.is_blank || self.last.is_empty()
     }
 
     /// Whether the last line is the title of what stands below it: `Features` right above a list, or,
@@ -104,6 +134,18 @@ impl<'t> Form<'t> {
             && !rule::is_rule(self.last)
             && !mentions(&lower(self.last), &LISTS)
     }
+}
+
+/// Whether a paragraph that begins so speaks of a text beside it: `That came from Bob`, `^ so Bob said`.
+fn points(line: &str) -> bool {
+    let small = lower(line);
+    let word = small.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_unspaced = |start: &&str| !start.is_ascii() && small.starts_with(*start);
+    let is_pointer = || {
+        let mut lists = [&NEAR[..], &FAR, &POINTERS].into_iter();
+        lists.any(|list| is_among(list, word) || list.iter().any(|of| is_unspaced(&of)))
+    };
+    line.starts_with('^') || is_pointer() && is_source(&small)
 }
 
 /// Whether a line leads to a list that somebody else may have written.

@@ -105,6 +105,10 @@ fn excerpts_of<const N: usize>(
 
 /// As many of a text's first words as fit in `limit` tokens; one at least.
 fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCounter) -> String {
+    // What may be somebody's text does not stand without what the user says of it.
+    let start = words.sure().start;
+    let begin = if start > 0 { format!("{LEFT_OUT} ") } else { String::new() };
+    let text = text.get(start..).unwrap_or_default();
     let ends: Vec<usize> = text
         .split_inclusive(char::is_whitespace)
         .scan(0, |end, word| {
@@ -116,7 +120,7 @@ fn head(text: &str, words: &OwnWords<'_>, limit: usize, counter: &dyn TokenCount
         .collect();
     let upto = |count: usize| {
         let end = count.checked_sub(1).and_then(|at| ends.get(at)).copied().unwrap_or_default();
-        format!("{}{GOES_ON}", words.kept(0..end).trim_end())
+        format!("{begin}{}{GOES_ON}", words.kept(start..start + end).trim_end())
     };
     let fitting = most_that_fit(ends.len(), upto, limit, counter);
     fitting.unwrap_or_else(|| head_of_word(text, limit, counter))
@@ -260,10 +264,15 @@ fn parts(
     let is_rule = |at: &usize| {
         places.get(*at).is_some_and(|place| starts.iter().any(|start| place.contains(start)))
     };
-    // What may be somebody's text stands with all that leads to it, or not at all.
-    let is_led = words.sure_end() < text.len();
-    let lead = places.partition_point(|place| is_led && place.start < words.sure_end());
-    pass(room, true, &mut (0..lead));
+    // What may be somebody's text stands with all that says so, or not at all.
+    let sure = words.sure();
+    let lead = if sure == (0..text.len()) {
+        0..0
+    } else {
+        places.partition_point(|place| place.end <= sure.start)
+            ..places.partition_point(|place| place.start < sure.end)
+    };
+    pass(room, true, &mut lead.clone());
     // Rules that give a command go first, then the shortest, since more of them fit.
     let mut rules: Vec<usize> = (0..pieces.len()).filter(is_rule).collect();
     rules.sort_by_key(|at| pieces.get(*at).map(|piece| (!piece.contains(FENCE), piece.len())));
@@ -275,8 +284,9 @@ fn parts(
     // What was pasted is the first that is cut.
     pass(room, true, &mut said.iter().copied());
     pass(room, true, &mut (0..pieces.len()));
-    if kept.iter().take(lead).any(|is_kept| !is_kept) {
-        kept.iter_mut().skip(lead).for_each(|is_kept| *is_kept = false);
+    if kept.get(lead.clone()).is_some_and(|kept| kept.contains(&false)) {
+        let beside = kept.iter_mut().enumerate().filter(|(at, _)| !lead.contains(at));
+        beside.for_each(|(_, is_kept)| *is_kept = false);
     }
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut was_kept = false;
@@ -493,6 +503,14 @@ mod tests {
             assert!(cut.starts_with(lead), "{limit}: {cut}");
             assert!(Chars4.count(&cut) <= limit, "{limit}: {cut}");
         }
+        let own = "I copied that from their page. Does it explain our lamp?";
+        let text = format!("Lamps 4.2\n\n{}Always light it.\n\n{own}", "It is old.\n".repeat(60));
+        for limit in 16..200 {
+            let cut = excerpt(&text, limit, &Chars4);
+            assert!(cut.contains(own) || cut.starts_with("[…] I copied that"), "{limit}: {cut}");
+            assert!(Chars4.count(&cut) <= limit, "{limit}: {cut}");
+        }
+        let text = format!("{lead}\n\nkeeper_7 answered May 4\n\nAlways light the lamp.\n");
         let long = text.replace("We need", &"It is long. ".repeat(90));
         for limit in [SMALL, 100, 200] {
             let cut = excerpt(&long, limit, &Chars4);

@@ -193,7 +193,8 @@ impl Draft {
             Happened::Asked(text) => {
                 let request = text.chars().take(4 * SHOWN).collect::<String>();
                 self.forget_quotation(frame);
-                let (shown, calls, failed, not_run) = (sentence(&request, STEP), 0, 0, 0);
+                let shown = sentence(OwnWords::of(&text).from_sure(), STEP);
+                let (calls, failed, not_run) = (0, 0, 0);
                 let is_answered = false;
                 self.steps.push(Step {
                     request: shown,
