@@ -44,12 +44,13 @@ mod tools;
 pub(crate) use answers::{Answer, Answers};
 pub use cache_break::{CacheBreak, CacheFrom};
 pub use cleared::ClearedBlock;
-#[cfg(feature = "rules")]
-pub(crate) use compare::{Changes, changes};
+pub(crate) use compare::Changes;
 pub use compare::{
     FormChange, ParameterChange, RequestDiff, ReshapedContent, ToolChange, compare, reshaped,
 };
-pub(crate) use compare::{TOOL_CONFIG, differing_tool, tool_list, tool_names};
+pub(crate) use compare::{TOOL_CONFIG, tool_list};
+#[cfg(feature = "rules")]
+pub(crate) use compare::{changes, differing_tool, tool_names};
 pub(crate) use grown::TurnStart;
 pub(crate) use outline::RequestHead;
 pub use overhead::RequestOverhead;

@@ -69,7 +69,7 @@ impl<'o> Shortening<'o> {
             // What may be somebody's text stands with all that says so.
             let sure = words.sure();
             let lead = cut.text.get(sure.start.max(start)..sure.end.min(end)).map(str::trim);
-            let lead = lead.filter(|lead| sure != (0..cut.text.len()) && !lead.is_empty());
+            let lead = lead.filter(|lead| !words.is_sure() && !lead.is_empty());
             let is_kept = lead.is_some_and(&mut keep);
             for (_, rule) in words.rules().filter(|(at, _)| !is_kept && cut.range.contains(at)) {
                 keep(rule);

@@ -92,6 +92,11 @@ impl<'t> OwnWords<'t> {
         self.sure.clone()
     }
 
+    /// Whether all of it is surely the user's.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.sure == (0..self.text.len())
+    }
+
     /// The message from the words on that are surely the user's.
     pub(crate) fn from_sure(&self) -> &'t str {
         self.part(self.sure.start..self.text.len())

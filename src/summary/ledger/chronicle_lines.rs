@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Chronicle, Section, SectionLine, excerpt::excerpts, replies::telling};
-use crate::{id::FrameSeq, text::flat, tokens::TokenCounter};
+use crate::{id::FrameSeq, steps::OwnWords, text::flat, tokens::TokenCounter};
 
 impl Chronicle {
     /// What the user said, in order.
@@ -46,6 +46,14 @@ const ANSWERED: [usize; 3] = [240, 120, 60];
 /// The tokens of what the user said where there is little room, at least.
 const LEAST_WORDS: usize = 16;
 
+/// What parts the paragraphs of a message in one line.
+const PARAGRAPH: &str = " ⏎ ";
+
+/// What [`quoted`] made of a message, with its paragraphs.
+pub(crate) fn with_paragraphs(quote: &str) -> String {
+    quote.replace(PARAGRAPH, "\n\n")
+}
+
 /// What the user said: whole, or its head, its rules and its end, the longest form first.
 pub(crate) fn quoted(
     frame: FrameSeq,
@@ -53,7 +61,15 @@ pub(crate) fn quoted(
     room: usize,
     counter: &dyn TokenCounter,
 ) -> SectionLine {
-    let quote = |text: &str| format!("\"{}\"", flat(text));
+    // Whose words a paragraph is may be said by another: where they part is shown.
+    let is_one = OwnWords::of(said).is_sure();
+    let quote = |text: &str| match is_one {
+        true => format!("\"{}\"", flat(text)),
+        false => {
+            let paragraphs = text.split("\n\n").map(flat).filter(|text| !text.is_empty());
+            format!("\"{}\"", paragraphs.collect::<Vec<_>>().join(PARAGRAPH))
+        }
+    };
     let mut forms: Vec<String> = Vec::new();
     let shares = [room / 2, room / 4, room / 12, LEAST_WORDS].map(|share| share.max(LEAST_WORDS));
     for text in excerpts(said, shares, counter).map(|text| quote(&text)) {

@@ -266,7 +266,7 @@ fn parts(
     };
     // What may be somebody's text stands with all that says so, or not at all.
     let sure = words.sure();
-    let lead = if sure == (0..text.len()) {
+    let lead = if words.is_sure() {
         0..0
     } else {
         places.partition_point(|place| place.end <= sure.start)

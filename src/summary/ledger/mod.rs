@@ -31,7 +31,7 @@ mod trailer;
 
 pub(crate) use answer::{brief, worth_keeping};
 pub(crate) use chronicle::{Chronicle, Happened};
-pub(super) use chronicle_lines::quoted;
+pub(super) use chronicle_lines::{quoted, with_paragraphs};
 pub(crate) use context_texts::ContextTexts;
 pub(super) use excerpt::{excerpt, excerpts_of_summary};
 pub(super) use filling::{Filling, Form, take, write};

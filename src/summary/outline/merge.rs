@@ -7,7 +7,10 @@ use crate::{
     steps::Passage,
     summary::{
         Task,
-        ledger::{Chronicle, Ledger, LeftOut, Section, SectionLine, excerpts_of_summary, quoted},
+        ledger::{
+            Chronicle, Ledger, LeftOut, Section, SectionLine, excerpts_of_summary, quoted,
+            with_paragraphs,
+        },
     },
     text::quote::{OF_SUMMARY, unquoted},
     tokens::TokenCounter,
@@ -50,7 +53,8 @@ pub(super) fn of_summaries(task: &Task<'_>, counter: &dyn TokenCounter) -> Vec<S
                 Section::Words => {
                     let (frame, said) = framed(&text).unwrap_or((passage.from, &text));
                     let said = said.strip_prefix('"').and_then(|said| said.strip_suffix('"'));
-                    let line = quoted(frame, said.unwrap_or(&text), limit, counter);
+                    let said = with_paragraphs(said.unwrap_or(&text));
+                    let line = quoted(frame, &said, limit, counter);
                     if LeftOut::of_text(&text).is_some() {
                         lines.push(SectionLine::new(section, frame, text));
                     } else if seen.insert((section, line.text.clone())) {
