@@ -63,12 +63,12 @@ pub(crate) fn quoted(
 ) -> SectionLine {
     // Whose words a paragraph is may be said by another: where they part is shown.
     let is_one = OwnWords::of(said).is_sure();
-    let quote = |text: &str| match is_one {
-        true => format!("\"{}\"", flat(text)),
-        false => {
-            let paragraphs = text.split("\n\n").map(flat).filter(|text| !text.is_empty());
-            format!("\"{}\"", paragraphs.collect::<Vec<_>>().join(PARAGRAPH))
+    let quote = |text: &str| {
+        if is_one {
+            return format!("\"{}\"", flat(text));
         }
+        let paragraphs = text.split("\n\n").map(flat).filter(|text| !text.is_empty());
+        format!("\"{}\"", paragraphs.collect::<Vec<_>>().join(PARAGRAPH))
     };
     let mut forms: Vec<String> = Vec::new();
     let shares = [room / 2, room / 4, room / 12, LEAST_WORDS].map(|share| share.max(LEAST_WORDS));
