@@ -98,7 +98,7 @@ fn what_nobody_says_is_refused() {
         &["--around", "nowhere"],
         "no frame that was replaced in the context contains \"nowhere\"",
     );
-    refused(&["--around", "nowhere", "--frame", "4"], "frame 4 does not say \"nowhere\"");
+    refused(&["--around", "nowhere", "--frame", "4"], "frame 4 does not contain \"nowhere\"");
     refused(&["--frame", "99"], "frame 99 does not exist, or has no text");
     refused(&["--block", "block-9-99", "--around", "a"], "there is no block \"block-9-99\"");
     refused(&["--block", "x", "--limit", "9"], "--around <TEXT>");
