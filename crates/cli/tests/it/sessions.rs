@@ -89,7 +89,7 @@ impl Home {
     }
 
     fn index(&self) -> PathBuf {
-        self.path().join("cache/sessions-2.jsonl")
+        self.path().join("cache/sessions-1.jsonl")
     }
 }
 
