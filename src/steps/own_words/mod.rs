@@ -98,7 +98,7 @@ impl<'t> OwnWords<'t> {
     }
 
     /// The message from the words on that are surely the user's.
-    pub(crate) fn from_sure(&self) -> &'t str {
+    pub(crate) fn sure_and_after(&self) -> &'t str {
         self.part(self.sure.start..self.text.len())
     }
 

@@ -53,6 +53,7 @@ pub(super) fn sure(text: &str, parts: impl Iterator<Item = Range<usize>>) -> Ran
 
 /// How a message is made.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a sign that a line may give")]
 struct Form<'t> {
     is_blank: bool,
     /// Whether what the last line leads to is marked, and stands before.
@@ -140,10 +141,10 @@ impl<'t> Form<'t> {
 fn points(line: &str) -> bool {
     let small = lower(line);
     let word = small.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let is_unspaced = |start: &&str| !start.is_ascii() && small.starts_with(*start);
+    let is_unspaced = |start: &str| !start.is_ascii() && small.starts_with(start);
     let is_pointer = || {
         let mut lists = [&NEAR[..], &FAR, &POINTERS].into_iter();
-        lists.any(|list| is_among(list, word) || list.iter().any(|of| is_unspaced(&of)))
+        lists.any(|list| is_among(list, word) || list.iter().any(|of| is_unspaced(of)))
     };
     line.starts_with('^') || is_pointer() && is_source(&small)
 }

@@ -193,7 +193,7 @@ impl Draft {
             Happened::Asked(text) => {
                 let request = text.chars().take(4 * SHOWN).collect::<String>();
                 self.forget_quotation(frame);
-                let shown = sentence(OwnWords::of(&text).from_sure(), STEP);
+                let shown = sentence(OwnWords::of(&text).sure_and_after(), STEP);
                 let (calls, failed, not_run) = (0, 0, 0);
                 let is_answered = false;
                 self.steps.push(Step {
