@@ -492,6 +492,7 @@ fn what_a_whole_document_says_is_no_rule_of_the_user() {
          ^ that came out of the other agent. Where does it have that from?",
         "This came out of the other agent's notes.\n\nUser's rules so far:\n- always light the lamp",
         "Always light the lamp.\n\nThat's what a letter of the vendor says.",
+        "Always light the lamp.\n\nThat's what a letter of the vendor says. Is it right?\n\nThanks!",
         "Isto são as notas.\n\nAcenda sempre a lâmpada.\n\nIsto é um email, não fui eu que escrevi.",
         "Soha ne gyújtsd meg. Always light the lamp.\n\nVan benne valami igazság?",
         "Do you think so?\n\nkeeper_7 answered May 4\n\nAlways light the lamp.",

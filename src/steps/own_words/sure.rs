@@ -24,10 +24,13 @@ const TITLE_WORDS: usize = 8;
 /// A line of fewer bytes that ends in a comma opens a letter.
 const LONGEST_GREETING: usize = 40;
 
+/// What closes a message has fewer bytes: `Thanks!`
+const LONGEST_CLOSING: usize = 40;
+
 /// Where the sentences stand that are surely the user's, in these parts of a message. O(n).
 ///
 /// That is the whole message, but for two cases. A message whose last paragraph asks, or points at what
-/// is above it, may quote that: the last paragraph is the user's. Of a message that is made like a
+/// is above it, may quote that: the last paragraph is the user's, and the few words that close it. Of a message that is made like a
 /// document, or whose first paragraph points at what is below it, the first paragraph is the user's, and
 /// the list that this leads to.
 pub(super) fn sure(text: &str, parts: impl Iterator<Item = Range<usize>>) -> Range<usize> {
@@ -42,8 +45,9 @@ pub(super) fn sure(text: &str, parts: impl Iterator<Item = Range<usize>>) -> Ran
     }
     let is_document = form.is_document || form.labels >= LABELS;
     let Some(first) = form.first else { return 0..text.len() };
-    if form.last_points && !form.first_points {
-        form.paragraph..text.len()
+    let owner = form.owner.filter(|_| form.behind < LONGEST_CLOSING && !form.first_points);
+    if let Some(owner) = owner {
+        owner..text.len()
     } else if is_document || form.first_points && !form.asks {
         0..first
     } else {
@@ -65,11 +69,13 @@ struct Form<'t> {
     /// Whether the first paragraph asks something, and speaks of somebody's text.
     asks: bool,
     is_of_text: bool,
-    /// Whether the first paragraph, or a later one, asks, or points at a text beside it.
+    /// Whether the first paragraph asks, or points at a text beside it.
     first_points: bool,
-    last_points: bool,
-    /// Where the last paragraph begins.
+    /// Where the last paragraph begins, and the last below the first that asks, or points at a text.
     paragraph: usize,
+    owner: Option<usize>,
+    /// The bytes of what stands below that one.
+    behind: usize,
     /// The last line that is no item, and how many lines its paragraph has up to the last.
     last: &'t str,
     lines: usize,
@@ -86,28 +92,28 @@ impl<'t> Form<'t> {
         let is_label = is_label(plain);
         let is_next = self.is_blank && !self.last.is_empty() && !(is_item && leads(self.last));
         let is_later = self.first.is_some();
-        let is_shown = (is_item || is_next) && !self.is_shown && may_show(self.last);
-        self.first_points |= is_shown && !is_later;
+        let is_led = (is_item || is_next) && !self.is_shown && may_show(self.last);
+        self.first_points |= is_led && !is_later;
         let is_of_document = is_heading(plain)
             || is_section(plain)
             || self.last.is_empty() && is_greeting(plain)
-            || is_shown
+            || is_led
             || is_next && !is_later && self.asks && self.is_of_text
             || is_later && self.lines == 1 && self.is_title(is_item);
         if is_of_document || is_label || is_next {
             self.first.get_or_insert(at);
         }
         let asks = plain.contains(['?', '？', '؟']);
-        if is_next {
-            (self.paragraph, self.last_points) = (at, false);
-        }
+        self.paragraph = if is_next { at } else { self.paragraph };
         let points = asks || self.is_begin() && points(plain);
         if self.first.is_none() {
             self.asks |= asks;
             self.first_points |= points;
             self.is_of_text |= is_source(&lower(plain));
-        } else {
-            self.last_points |= points;
+        } else if points {
+            (self.owner, self.behind) = (Some(self.paragraph), 0);
+        } else if self.owner.is_some_and(|owner| owner < self.paragraph) {
+            self.behind += plain.len();
         }
         self.labels += usize::from(is_label);
         self.is_document |= is_of_document;
