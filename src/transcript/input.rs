@@ -43,6 +43,8 @@ pub struct Transcript<R> {
     is_joined: bool,
     /// The lines that were read, of a format whose records have ids or times.
     seen: Recent<()>,
+    /// The last line, where it is no JSON and has no end, and why: it may still be written.
+    cut: Option<(u64, String, String)>,
 }
 
 type Opens<R> = fn(&Path) -> Result<R>;
@@ -143,6 +145,7 @@ impl Transcript<Box<dyn BufRead + Send>> {
             opens: None,
             is_joined: false,
             seen: Recent::default(),
+            cut: None,
             file: Some(folder.as_ref().to_owned()),
         }))
     }
@@ -188,6 +191,7 @@ impl<R: BufRead> Transcript<R> {
             opens: None,
             is_joined: false,
             seen: Recent::default(),
+            cut: None,
         })
     }
 
@@ -287,6 +291,10 @@ impl<R: BufRead> Transcript<R> {
         match next {
             None => {
                 self.decoder.finish(&mut self.sink);
+                // What stands before it keeps its frame when the line is whole.
+                if let Some((number, reason, text)) = self.cut.take() {
+                    self.sink.unread(number, reason, text);
+                }
                 if self.join_next() {
                     return Ok(true);
                 }
@@ -307,7 +315,11 @@ impl<R: BufRead> Transcript<R> {
                     }
                     Err(error) => {
                         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
-                        self.sink.unread(number, error.message(), text);
+                        if line.ends_with(b"\n") {
+                            self.sink.unread(number, error.message(), text);
+                        } else {
+                            self.cut = Some((number, error.message().to_owned(), text));
+                        }
                     }
                 }
                 Ok(true)

@@ -76,7 +76,15 @@ impl Interaction {
         for key in ["tools", "system", "instructions"] {
             request.put_some(key, call.shift_remove(key));
         }
-        let messages = call.shift_remove("messages").unwrap_or_default();
+        let mut messages = call.shift_remove("messages").unwrap_or_default();
+        // The database of LiteLLM holds the body that its proxy was sent beside empty messages.
+        if is_empty(&messages)
+            && let Some(mut sent) = body_of_proxy(&mut call)
+            && let Some(said) = sent.shift_remove(api.conversation_key())
+        {
+            messages = said;
+            request.put_unknown(&sent);
+        }
         let left_out = why_left_out(&messages);
         let messages = match messages {
             _ if other.is_some() => messages,
@@ -136,7 +144,8 @@ fn usage_of(call: &Object, response: &Value) -> Object {
         ),
     };
     if !usage.contains_key("cost") {
-        usage.put_some("cost", call.get("response_cost").filter(|cost| !cost.is_null()).cloned());
+        let cost = ["response_cost", "spend"].iter().find_map(|key| call.get(key));
+        usage.put_some("cost", cost.filter(|cost| !cost.is_null()).cloned());
     }
     // What the gateway's cache answered was asked of no provider, and the answer reports it again.
     let hit = call.get("cache_hit");
@@ -147,11 +156,27 @@ fn usage_of(call: &Object, response: &Value) -> Object {
     usage
 }
 
+fn is_empty(messages: &Value) -> bool {
+    match messages {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        messages => messages.is_null(),
+    }
+}
+
+/// The body that LiteLLM's proxy was sent.
+fn body_of_proxy(call: &mut Object) -> Option<Object> {
+    let Value::Object(mut sent) = call.shift_remove("proxy_server_request")? else { return None };
+    Some(match sent.shift_remove("body") {
+        Some(Value::Object(body)) => body,
+        _ => sent,
+    })
+}
+
 /// Why the messages of a call are not known.
 fn why_left_out(messages: &Value) -> Option<&'static str> {
     Some(match messages {
-        Value::Null => "the log has no messages",
-        Value::Object(members) if members.is_empty() => "the log has no messages",
+        messages if is_empty(messages) => "the log has no messages",
         Value::Object(_) => "the log has an object in the place of messages",
         messages if is_left_out(messages) => "LiteLLM left the messages out of its log",
         Value::String(text) if is_cut(text) => "LiteLLM cut the messages off in its log",
@@ -198,7 +223,7 @@ fn is_cut(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::{Exchange, ImportReport, Transcript, testing};
+    use crate::transcript::{Exchange, ImportReport, Money, Transcript, testing};
 
     fn call(kind: &str, messages: &str, response: &str) -> String {
         let head = format!(r#""call_type":"{kind}","model":"m","startTime":1777629600.5"#);
@@ -222,6 +247,23 @@ mod tests {
             let input = call(kind, r#""a""#, response);
             testing::check("wire", &input, "\n1/user*\n  event \"a\"\n1/agent*\n  speech \"A\"");
         }
+    }
+
+    #[test]
+    fn a_row_of_the_database_has_its_request_and_its_price_beside_empty_messages() {
+        let row = r#"{"request_id":"r","call_type":"acompletion","model":"gpt-4o","spend":0.0008,
+            "startTime":"2026-11-01T08:00:00.000Z","prompt_tokens":100,"completion_tokens":10,
+            "messages":{},"proxy_server_request":{"model":"alias","temperature":0,
+            "messages":[{"role":"user","content":"a"}]},
+            "response":{"choices":[{"message":{"role":"assistant","content":"A"}}]}}"#;
+        let (exchanges, _) = read(&row.replace('\n', " "));
+        let [exchange] = exchanges.as_slice() else { panic!("{exchanges:?}") };
+        let said = r#""messages":[{"role":"user","content":"a"}]"#;
+        assert_eq!(*exchange.request, format!(r#"{{"model":"gpt-4o","temperature":0,{said}}}"#));
+        let usage = exchange.usage.as_ref().unwrap();
+        assert_eq!((usage.input, usage.output), (Some(100), Some(10)));
+        assert_eq!(usage.cost.map(Money::pico), Some(800_000_000));
+        assert_eq!((exchange.unread.as_deref(), exchange.line), (None, Some(1)));
     }
 
     #[test]

@@ -86,6 +86,37 @@ fn sequences_rise_by_one_over_a_file_and_facets_have_ids_of_their_own() {
 }
 
 #[test]
+fn a_line_that_is_still_written_moves_no_frame_before_it() {
+    /// So many lines of each file are looked at.
+    const LINES: usize = 12;
+    let read = |bytes: &[u8]| -> Option<Vec<Record>> {
+        Transcript::new(bytes).ok()?.collect::<Result<_>>().ok()
+    };
+    let mut cuts = 0;
+    for path in files() {
+        let bytes = std::fs::read(&path).unwrap();
+        let ends: Vec<usize> = bytes
+            .iter()
+            .enumerate()
+            .filter(|(_, of)| **of == b'\n')
+            .map(|(at, _)| at + 1)
+            .collect();
+        for pair in ends.windows(2).step_by((ends.len() / LINES).max(1)) {
+            let [start, end] = *pair else { unreachable!() };
+            let half = start + (end - start) / 2;
+            let (Some(before), Some(with)) = (read(&bytes[..start]), read(&bytes[..half])) else {
+                continue;
+            };
+            let (whole, last) = with.split_at(before.len().min(with.len()));
+            assert!(whole == before, "{} at {start}", path.display());
+            assert!(last.len() <= 1, "{} at {start}", path.display());
+            cuts += last.len();
+        }
+    }
+    assert!(cuts > 100 || data::recordings("A-openai-chat").is_none(), "{cuts}");
+}
+
+#[test]
 fn frames_written_as_json_lines_read_back_equal() {
     for path in files() {
         let records = records(&path);
