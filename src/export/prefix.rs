@@ -58,6 +58,16 @@ pub struct PrefixReport {
     pub divergence: Option<Divergence>,
 }
 
+impl PrefixReport {
+    /// The tokens that were sent before and are billed as new ones: what stands after the first
+    /// difference, and what of the same beginning the cache does not serve. What is only added at
+    /// the end is billed for the first time.
+    pub fn billed_again(&self) -> u64 {
+        let sent = if self.divergence.is_some() { self.tokens } else { self.unchanged };
+        sent.saturating_sub(self.cached)
+    }
+}
+
 /// Where two requests first differ.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -126,15 +126,6 @@ impl<'c> Comparison<'c> {
         self.report.divergence.is_none() && self.changes.is_empty() && self.parameters.is_empty()
     }
 
-    /// The tokens that were sent before and are billed as new ones: what stands after the first
-    /// difference, and what of the same beginning the cache does not serve. What is only added at
-    /// the end is billed for the first time.
-    fn billed_again(&self) -> u64 {
-        let PrefixReport { tokens, unchanged, cached, divergence } = &self.report;
-        let sent = if divergence.is_some() { tokens } else { unchanged };
-        sent.saturating_sub(*cached)
-    }
-
     fn place(&self) -> Option<Place<'_>> {
         let divergence = self.report.divergence.as_ref()?;
         let message = divergence.path.elements().iter().find_map(|element| match element {
@@ -219,7 +210,7 @@ impl<'c> Comparison<'c> {
                 next: self.report.tokens,
                 unchanged: self.report.unchanged,
                 cached: self.report.cached,
-                billed_again: self.billed_again(),
+                billed_again: self.report.billed_again(),
             },
             changes: self.changes.iter().map(|change| self.change(change)).collect(),
             parameters: self.parameters.iter().map(parameter).collect(),

@@ -8,7 +8,7 @@ use afterimage::{
     json::{Object, Value},
     session::{ViewedFrame, Viewer},
     snapshot::PartRef,
-    transcript::Record,
+    transcript::{Record, SourceContent},
 };
 
 use crate::{
@@ -38,6 +38,13 @@ pub(crate) fn run(args: &args::Frames) -> Outcome {
                 let record =
                     if args.capture { sealed(source, &mut viewer, record)? } else { record };
                 out.json(line(&record, source))?;
+            }
+            // A recording's requests and what is reported of them are in no frame.
+            let holds = source.format().holds();
+            if matches!(holds, SourceContent::Recording | SourceContent::Requests) {
+                source.note(
+                    "frames hold what was said: the requests and their usage are in the file",
+                );
             }
         }
         Ok(out.flush()?)

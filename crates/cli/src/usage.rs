@@ -207,18 +207,25 @@ pub(crate) fn amount(figure: Option<u64>) -> String {
     figure.map_or_else(|| "–".to_owned(), grouped)
 }
 
-/// How many exchanges report usage, in a line.
+/// How many of the exchanges report usage, and what else is true of some of them, in a line.
 pub(crate) fn said(total: &UsageSum) -> String {
+    let all = counted(total.exchanges(), "exchange");
+    let by = if total.without_usage == 0 {
+        all
+    } else {
+        format!("{} of {all}", grouped(total.with_usage))
+    };
     let others = [
-        (total.without_usage, "without any"),
         (total.failed, "failed"),
         (total.unlisted, "in no list of requests"),
         (total.incomplete, "without input or output"),
         (total.unreadable, "with a figure that cannot be read"),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, says)| format!(", {} {says}", grouped(count)));
-    format!("by {}{}", counted(total.with_usage, "exchange"), others.collect::<String>())
+    let others: Vec<String> =
+        others.map(|(count, says)| format!("{} {says}", grouped(count))).collect();
+    let part = if others.is_empty() { "" } else { "; " };
+    format!("by {by}{part}{}", others.join(", "))
 }
 
 fn of_some(some: u64, all: u64) -> String {

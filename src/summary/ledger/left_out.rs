@@ -1,6 +1,7 @@
 //! How a list says that it is cut: how many of its lines are left out, and their kinds.
 
 use super::section::{Section, SectionLine};
+use crate::steps::Status;
 
 /// The kinds that are named.
 const MOST_KINDS: usize = 6;
@@ -91,7 +92,7 @@ fn kind_of(line: &SectionLine) -> (Option<String>, usize) {
             |(tool, count)| (Some(tool), count),
         ),
         Section::Plan => {
-            let marks = [("[ ] ", "open"), ("[>] ", "in progress")];
+            let marks = [(Status::Open.mark(), "open"), (Status::InProgress.mark(), "in progress")];
             let of = marks.into_iter().find(|(mark, _)| text.starts_with(mark));
             (of.map(|(_, kind)| kind), 1)
         }

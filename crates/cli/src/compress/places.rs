@@ -2,7 +2,7 @@
 
 use afterimage::{
     id::FrameSeq,
-    veil::{FacetChange, History},
+    veil::{Facet, History},
 };
 use indexmap::IndexMap;
 
@@ -39,11 +39,8 @@ impl<'h> Places<'h> {
         let shown = indices.filter_map(|index| frames.get(index));
         let mut tools: IndexMap<String, u64> = IndexMap::new();
         for frame in shown.take_while(|frame| frame.sequence <= to) {
-            let added = frame.ops.iter().filter_map(|op| match &op.change {
-                FacetChange::Add(facet) => facet.call(),
-                _ => None,
-            });
-            added.for_each(|call| *tools.entry(call.name.to_owned()).or_default() += 1);
+            let calls = frame.added().filter_map(Facet::call);
+            calls.for_each(|call| *tools.entry(call.name.to_owned()).or_default() += 1);
         }
         tools.sort_by(|_, one, _, other| other.cmp(one));
         let [first, last] = [from, to].map(|frame| self.labels.of_frame(frame));

@@ -146,7 +146,7 @@ fn head(comparison: &Comparison<'_>, out: &mut Output) -> Outcome {
     if report.cached != report.unchanged {
         rows.push(("cached", grouped(report.cached)));
     }
-    rows.push(("billed again", grouped(comparison.billed_again())));
+    rows.push(("billed again", grouped(comparison.report.billed_again())));
     let (dim, columns) = (out.paint.style(style::DIM), out.width.saturating_sub(15).max(20));
     for (name, value) in rows {
         let value = printable(&value).into_owned();

@@ -123,18 +123,23 @@ fn why(of: &Watched<'_>) -> String {
 fn sums(watching: &Watching<'_>, watched: &[Watched<'_>], out: &mut Output) -> Outcome {
     let paid = || watched.iter().filter(|of| !of.is_unpaid);
     let forecasts = || paid().filter_map(|of| Some((of, of.forecast()?)));
-    let count = forecasts().count() as u64;
+    let (count, requests) = (forecasts().count() as u64, paid().count() as u64);
     let sum = |figures: &mut dyn Iterator<Item = u64>| figures.fold(0, u64::saturating_add);
-    let lost = sum(&mut forecasts().filter_map(|(of, _)| of.lost().0));
+    let lost = sum(&mut paid().filter_map(|of| of.lost().0));
     let in_sum = |amounts: Vec<Money>| {
         let pico = amounts.iter().map(|amount| amount.pico()).fold(0, u128::saturating_add);
         amounts.first().map(|first| money(Money::from_pico(pico, first.currency())))
     };
     let price = in_sum(forecasts().filter_map(|(_, of)| of.price).collect());
     let price = price.map(|price| format!("{price} of input; ")).unwrap_or_default();
-    let loss = in_sum(forecasts().filter_map(|(of, _)| of.lost().1).collect());
-    let loss = loss.map(|loss| format!(", {loss} of that")).unwrap_or_default();
-    writeln!(out, " {}: {price}{} tokens lost{loss}", counted(count, "forecast"), grouped(lost))?;
+    let loss = in_sum(paid().filter_map(|of| of.lost().1).collect());
+    let of = if price.is_empty() { "" } else { " of that" };
+    let loss = loss.map(|loss| format!(", {loss}{of}")).unwrap_or_default();
+    let all = match counted(count, "forecast") {
+        forecasts if count == requests => forecasts,
+        forecasts => format!("{}, {forecasts}", counted(requests, "request")),
+    };
+    writeln!(out, " {all}: {price}{} tokens lost{loss}", grouped(lost))?;
     if let Some(most) = watching.most {
         let over = watched.iter().filter(|of| of.is_excess).count() as u64;
         writeln!(out, " {} lost more than {}", counted(over, "request"), money(most))?;

@@ -5,7 +5,7 @@ use afterimage::{
     id::{FacetId, FrameSeq},
     request::Recording,
     steps::FacetCalls,
-    veil::{FacetChange, History},
+    veil::{Facet, History},
 };
 
 use super::{FrameLabels, Label};
@@ -77,23 +77,16 @@ impl<'r> RecordingLabels<'r> {
     /// The first words that a frame says.
     pub(crate) fn words(&self, session: &str, frame: FrameSeq, columns: usize) -> String {
         let frame = self.recording.history(session).and_then(|history| history.get(frame));
-        let ops = frame.iter().flat_map(|frame| &frame.ops);
-        let mut texts = ops.filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => Some(first_words(&facet.content, columns)),
-            _ => None,
-        });
+        let added = frame.iter().flat_map(|frame| frame.added());
+        let mut texts = added.map(|facet| first_words(&facet.content, columns));
         texts.find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     /// The names of the tools that a frame calls.
     pub(crate) fn calls(&self, session: &str, frame: FrameSeq) -> Vec<String> {
         let frame = self.recording.history(session).and_then(|history| history.get(frame));
-        let ops = frame.iter().flat_map(|frame| &frame.ops);
-        let named = ops.filter_map(|op| match &op.change {
-            FacetChange::Add(facet) => facet.call().map(|call| call.name.to_owned()),
-            _ => None,
-        });
-        named.collect()
+        let calls = frame.iter().flat_map(|frame| frame.added()).filter_map(Facet::call);
+        calls.map(|call| call.name.to_owned()).collect()
     }
 
     /// The labels of a session, worked out once.

@@ -184,6 +184,7 @@ impl<'l> Listing<'l> {
             tokens,
             counted: self.counts.counted(exchange, &tokens),
             growth: i64::try_from(growth).unwrap_or(i64::MAX),
+            lost: differs.is_some().then(|| self.broken.lost(exchange)).flatten(),
             differs: differs.map(|diff| self.difference(exchange, &diff)),
             usage: exchange.usage.as_ref(),
             price: self.prices.cost(exchange).ok(),
@@ -257,10 +258,6 @@ impl<'l> Listing<'l> {
                 call: label.as_ref().and_then(Label::call_answer),
             }
         });
-        let again = match diff.prefix.divergence {
-            Some(_) => diff.prefix.tokens.saturating_sub(diff.prefix.cached),
-            None => diff.prefix.unchanged.saturating_sub(diff.prefix.cached),
-        };
         let tool = |tool: &ToolChange| ChangedTool {
             name: tool.name.clone(),
             path: tool.path.to_string(),
@@ -269,7 +266,7 @@ impl<'l> Listing<'l> {
             at,
             unchanged: diff.prefix.unchanged,
             cached: diff.prefix.cached,
-            billed_again: again,
+            billed_again: diff.prefix.billed_again(),
             tools: diff.tools.iter().map(tool).collect(),
             parameters: diff.parameters.iter().map(|change| change.name.clone()).collect(),
             breaks: diff.breaks.clone(),

@@ -217,9 +217,8 @@ impl Listing<'_> {
         };
         let look = if lost == Some(0) { style::DIM } else { style::ADDED };
         if let Some(divergence) = &diff.prefix.divergence {
-            let again = diff.prefix.tokens.saturating_sub(diff.prefix.cached);
             let place = self.place(exchange, divergence, &diff);
-            return Ok((format!("{retry}{place}{}", billed(again)), look));
+            return Ok((format!("{retry}{place}{}", billed(diff.prefix.billed_again())), look));
         }
         let calls = self.calls(exchange);
         if diff.parameters.is_empty() && diff.breaks.is_empty() {
@@ -234,11 +233,10 @@ impl Listing<'_> {
         let names: IndexSet<&str> =
             parameters.chain(diff.breaks.iter().map(|of| of.cause.as_str())).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let again = diff.prefix.unchanged.saturating_sub(diff.prefix.cached);
         let (billed, look) = if diff.breaks.is_empty() {
             (String::new(), style::DIM)
         } else {
-            (billed(again), look)
+            (billed(diff.prefix.billed_again()), look)
         };
         Ok((format!("{retry}+ other {}{billed}", names.join(", ")), look))
     }

@@ -71,6 +71,10 @@ answer! {
         counted: Counted,
         /// how many tokens more than the request before it in its session
         growth: i64,
+        /// where it has one before it and its report says what its cache served: the tokens that were
+        /// billed again, which decides; `differs.billedAgain` is what this program counts. Why, says
+        /// `--broken`
+        lost?: u64,
         /// what differs from the request before it in its session; null of the first
         differs: Option<Difference>,
         /// what was reported of it; null where nothing was
@@ -108,8 +112,8 @@ answer! {
         unchanged: u64,
         /// those of them that the cache may serve
         cached: u64,
-        /// its tokens that the cache does not serve; where it only adds to the one before, those of
-        /// `unchanged`
+        /// its tokens that the cache does not serve, as they are counted here; where it only adds to the
+        /// one before, those of `unchanged`
         billed_again: u64,
         /// definitions of tools that differ
         tools: Vec<ChangedTool>,
