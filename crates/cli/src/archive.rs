@@ -77,7 +77,7 @@ fn written(
     }
     push_exchanges(source, &mut transcript)?;
     let mut report = source.report().into_owned();
-    report.sessions = source.sessions();
+    (report.sessions, report.folder) = (source.sessions(), source.project());
     transcript.finish(&report).map_err(|error| source.refuse(error))
 }
 

@@ -2,7 +2,12 @@
 
 mod counter_choice;
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::{
+    ffi::OsStr,
+    ops::RangeInclusive,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use afterimage::{
     export::{Form, PrefixRules},
@@ -15,6 +20,8 @@ use clap::{
 };
 
 pub(crate) use counter_choice::{CounterChoice, CounterChoiceParser};
+
+use crate::when::When;
 
 /// How things are rendered and counted.
 #[derive(Clone, Debug, Args)]
@@ -63,6 +70,8 @@ pub(crate) struct Input {
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
     #[command(flatten)]
+    pub(crate) filter: SessionFilter,
+    #[command(flatten)]
     pub(crate) branches: Branches,
     #[command(flatten)]
     pub(crate) redaction: Redaction,
@@ -72,6 +81,41 @@ pub(crate) struct Input {
     /// Whether nothing is said of what was odd, as where a file is read again and again.
     #[arg(skip)]
     pub(crate) is_silent: bool,
+}
+
+/// Which sessions are read.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SessionFilter {
+    /// Only sessions that ended at this time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long
+    /// ago (45m, 12h, 3d, 2w)
+    #[arg(long, value_name = "TIME", value_parser = When::since)]
+    pub(crate) since: Option<When>,
+    /// Only sessions that ended by this time; a day ends with its last moment
+    #[arg(long, value_name = "TIME", value_parser = When::until)]
+    pub(crate) until: Option<When>,
+    /// Only sessions of projects whose path holds this text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) project: Option<String>,
+}
+
+impl SessionFilter {
+    /// Whether some are left out.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.since.is_some() || self.until.is_some() || self.project.is_some()
+    }
+
+    /// The times within which a session is to have ended, in milliseconds since the epoch.
+    pub(crate) fn times(&self) -> RangeInclusive<i64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let since = self.since.map_or(i64::MIN, |when| when.millis(now));
+        since..=self.until.map_or(i64::MAX, |when| when.millis(now))
+    }
+
+    /// Whether sessions of the project with this path are meant.
+    pub(crate) fn has_project(&self, path: &str) -> bool {
+        self.project.as_deref().is_none_or(|text| path.contains(text))
+    }
 }
 
 /// Whether secrets are taken out.
@@ -100,8 +144,19 @@ impl Input {
     /// These files, whole.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         let (last, input_format, session) = Default::default();
-        let (branches, redaction, keeps_exchanges, is_silent) = Default::default();
-        Self { files, last, input_format, session, branches, redaction, keeps_exchanges, is_silent }
+        let (filter, branches, redaction) = Default::default();
+        let (keeps_exchanges, is_silent) = Default::default();
+        Self {
+            files,
+            last,
+            input_format,
+            session,
+            filter,
+            branches,
+            redaction,
+            keeps_exchanges,
+            is_silent,
+        }
     }
 
     /// The same input with the requests that it holds.

@@ -8,7 +8,9 @@ mod folder;
 mod opening;
 mod passed_over;
 mod places;
+mod project;
 mod redaction;
+mod session_filter;
 mod source;
 mod stamp;
 
@@ -43,6 +45,7 @@ pub(crate) use places::{Place, home, variable};
 use redaction::Redaction;
 #[cfg(feature = "record")]
 pub(crate) use redaction::{RedactionReporter, redactor};
+pub(crate) use session_filter::Span;
 pub(crate) use source::{NoTranscript, Source};
 pub(crate) use stamp::Stamp;
 
@@ -129,8 +132,8 @@ pub(crate) fn each_at_once<T: Send>(
     reading.end()
 }
 
-/// Does `work` for each of the files, where there are several that can be read twice; what cannot be
-/// read is left out, and nothing is said.
+/// Does `work` for each of the files, where there are several that can be read twice, whichever of
+/// their sessions are asked for; what cannot be read is left out, and nothing is said.
 pub(crate) fn of_each<T: Send>(
     input: &Input,
     work: impl Fn(&mut Source) -> Outcome<T> + Sync,
@@ -236,7 +239,7 @@ impl<'r> Reading<'r> {
             redaction.learn(&files, input.input_format);
         }
         let mut passed_over = PassedOver::default();
-        let openings = expanded(&files, &mut passed_over);
+        let openings = session_filter::openings(&files, input, &mut passed_over)?;
         let reading = Self {
             input,
             refused,

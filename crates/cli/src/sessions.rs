@@ -9,20 +9,14 @@ mod figures;
 mod index;
 mod listing;
 pub(crate) mod page;
-mod project;
 pub(crate) mod summary;
 pub(crate) mod totals;
 
-use std::{
-    cmp::Reverse,
-    collections::HashSet,
-    io::Write,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{cmp::Reverse, collections::HashSet, io::Write, path::PathBuf};
 
 use crate::{
-    failure::{Outcome, Stop},
-    input::{Candidate, candidates, no_session, redactor},
+    failure::{Failure, Outcome, Stop},
+    input::{Candidate, candidates, is_stdin, no_session, redactor},
     output::{self, Output},
     text::counted,
     usage,
@@ -34,11 +28,15 @@ use totals::Sort;
 
 pub(crate) fn run(args: &args::Sessions) -> Outcome {
     let mut out = Output::new(args.coloring.color);
+    if let Some(path) = args.folders.iter().find(|path| is_stdin(path)) {
+        let failure = Failure::new("expected a folder or a file, found standard input");
+        return Err(failure
+            .file(path)
+            .hint("`afterimage stats -` reads it; `./-` is a file")
+            .into());
+    }
     let (places, mut candidates) = candidates(&args.folders)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let since = args.since.map_or(i64::MIN, |when| when.millis(now));
-    let until = args.until.map_or(i64::MAX, |when| when.millis(now));
+    let times = args.filter.times();
     let newest = args.last.then(|| candidates.newest().map(Candidate::place)).flatten();
     if args.last {
         let (path, _) = newest.as_ref().ok_or_else(|| no_session(&args.folders))?;
@@ -53,14 +51,12 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
     if let Some((path, key)) = &newest {
         listed.retain(|session| (&session.path, &session.key) == (path, key));
         if !listed.is_empty() {
-            (reading.passed_over, reading.outcome) = (0, Ok(()));
+            (reading.passed_over, reading.outcome) = (Vec::new(), Ok(()));
         }
     }
     // Of totals the answers within it count.
-    listed.retain(|session| args.by.is_some() || (since..=until).contains(&session.at()));
-    if let Some(text) = &args.project {
-        listed.retain(|session| session.project().contains(text.as_str()));
-    }
+    listed.retain(|session| args.by.is_some() || times.contains(&session.at()));
+    listed.retain(|session| args.filter.has_project(&session.project()));
     listed.sort_by(|one, other| (other.at(), &one.path).cmp(&(one.at(), &other.path)));
     let total = |session: &Listed| session.summary.as_ref().map(Summary::total).unwrap_or_default();
     match args.sort.unwrap_or(Sort::Time) {
@@ -84,7 +80,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
             out.write_all(b"\n")?;
         }
     } else if let Some(by) = args.by {
-        let (totals, all) = totals::totals(&listed, by, args.sort, &(since..=until));
+        let (totals, all) = totals::totals(&listed, by, args.sort, &times);
         if args.json {
             totals.iter().try_for_each(|total| out.answer(&total.answer(&reading.prices.id)))?;
         } else {
@@ -101,24 +97,43 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         page::table(&listed, &mut out)?;
     }
     out.flush()?;
+    not_understood(&listed);
     if let Some((redactor, reporter)) = &redaction {
         reporter.say(redactor.report());
+        if redactor.report().secrets() == 0 {
+            output::note("that is of what is listed: the sessions may hold secrets");
+        }
         reporter.write(redactor.report())?;
     }
     // The agents keep other files too, of which nobody needs to hear.
     if places.is_empty() {
-        passed_over(reading.passed_over, links);
+        passed_over(&reading.passed_over, links);
     }
     if is_partial { Err(Stop::Reported) } else { reading.outcome }
 }
 
-fn passed_over(files: u64, links: u64) {
-    let files = (files > 0).then(|| {
-        format!(
-            "{} {}",
-            counted(files, "file"),
-            if files == 1 { "that is no transcript" } else { "that are no transcripts" }
-        )
+/// Says which of the listed sessions hold records that were not understood.
+fn not_understood(listed: &[Listed]) {
+    let records = |of: &&Listed| of.summary.as_ref().map_or(0, |of| of.unknown_records);
+    let sessions: Vec<&Listed> = listed.iter().filter(|of| records(of) > 0).collect();
+    let Some(first) = sessions.first() else { return };
+    let count = sessions.iter().map(records).fold(0, u64::saturating_add);
+    let (of, were) = (counted(count, "record"), if count == 1 { "was" } else { "were" });
+    let path = first.path.display();
+    let place = match sessions.len() as u64 {
+        1 => format!("in {path}"),
+        many => format!("in {}, the first of them {path}", counted(many, "session")),
+    };
+    output::note(&format!("{of} {were} not understood, {place}: `afterimage stats` says why"));
+}
+
+fn passed_over(files: &[PathBuf], links: u64) {
+    let files = files.first().map(|first| {
+        let of = counted(files.len() as u64, "file");
+        match files {
+            [only] => format!("{of} that is no transcript, {}", only.display()),
+            _ => format!("{of} that are no transcripts, {} first", first.display()),
+        }
     });
     let links = (links > 0).then(|| counted(links, "symbolic link"));
     let kinds: Vec<String> = files.into_iter().chain(links).collect();

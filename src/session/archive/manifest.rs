@@ -88,6 +88,8 @@ struct WrittenEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     limits: Vec<LimitWindow>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     not_understood: Option<WrittenUnknown>,
     #[serde(skip_serializing_if = "Option::is_none")]
     noted: Option<WrittenNote>,
@@ -121,9 +123,10 @@ fn is_zero(count: &u64) -> bool {
 
 impl From<TranscriptEntry> for WrittenEntry {
     fn from(of: TranscriptEntry) -> Self {
-        let ImportReport { sessions, skipped, unread_requests, limits, unknown, notes, .. } =
-            of.report;
         let (records, count) = (of.report.unknown_records, of.report.noted);
+        let ImportReport {
+            sessions, skipped, unread_requests, limits, folder, unknown, notes, ..
+        } = of.report;
         let unknown = unknown.into_iter().next();
         let note = notes.into_iter().next();
         Self {
@@ -135,6 +138,7 @@ impl From<TranscriptEntry> for WrittenEntry {
             skipped,
             unread_requests,
             limits,
+            folder,
             not_understood: unknown.map(|UnknownRecord { line, reason }| WrittenUnknown {
                 records,
                 line,
@@ -158,6 +162,7 @@ impl TryFrom<WrittenEntry> for TranscriptEntry {
             skipped: of.skipped,
             unread_requests: of.unread_requests,
             limits: of.limits,
+            folder: of.folder,
             ..ImportReport::default()
         };
         if let Some(WrittenUnknown { records, line, reason }) = of.not_understood {

@@ -257,7 +257,7 @@ pub(crate) struct Draft {
     pub(crate) input: Input,
     /// Print the delta since the draft of this id, or of this frame
     #[arg(long, value_name = "ID")]
-    pub(crate) since: Option<String>,
+    pub(crate) delta_since: Option<String>,
     /// The most tokens of the checkpoint; 4k is 4000
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = token_limit)]
     pub(crate) tokens: usize,

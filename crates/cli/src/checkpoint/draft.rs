@@ -21,7 +21,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
         .ok_or_else(|| Failure::new("this build has no such tokenizer"))?;
     let mut out = Output::new(args.common.coloring.color);
     input::each(&args.input, !out.is_terminal, |source| {
-        let since = args.since.as_deref().map(frame_of).transpose()?;
+        let since = args.delta_since.as_deref().map(frame_of).transpose()?;
         let mut session = args.input.session.clone();
         let (mut draft, mut earlier, mut others) = (Draft::new(), None, 0_u64);
         for record in source.by_ref() {

@@ -44,7 +44,7 @@ pub(crate) struct Guard {
     #[command(flatten)]
     pub(crate) input: Input,
     /// Go on printing requests as they come, until Ctrl-C: the file is looked at twice a second
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["since", "until", "project"])]
     pub(crate) follow: bool,
     /// Warn of each request that pays more than this again for what was cached, in the currency of the
     /// prices; the exit code is then 1

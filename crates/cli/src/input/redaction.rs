@@ -149,6 +149,7 @@ impl Redaction {
         }
         report.unknown.iter_mut().for_each(|unknown| unknown.reason = text(&unknown.reason));
         report.notes.iter_mut().for_each(|note| note.text = text(&note.text));
+        report.folder.iter_mut().for_each(|folder| *folder = text(folder));
         report
     }
 

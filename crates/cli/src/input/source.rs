@@ -25,7 +25,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{
     Found, branch,
     counted::{CountedFrame, Progress, is_stdin},
-    folder, name,
+    folder, name, project,
     redaction::Redaction,
 };
 use crate::{
@@ -301,6 +301,13 @@ impl Source {
         self.is_rendered_anew = true;
     }
 
+    /// Begins again with the first frame of an archive, whole as it is.
+    pub(crate) fn rewind(&mut self) {
+        if let Reader::Archived(_, next) = &mut self.reader {
+            *next = 0;
+        }
+    }
+
     /// Keeps whole requests too, where the source holds them.
     pub(crate) fn keep_exchanges(&mut self) {
         self.exchanges = Exchanges::Kept;
@@ -352,6 +359,13 @@ impl Source {
     /// The name, where answers say which of several files they are of.
     pub(crate) fn file(&self) -> Option<String> {
         self.is_one_of_several.then(|| self.name())
+    }
+
+    /// The folder that its session worked in, as its records say, or else a file beside it.
+    pub(crate) fn project(&self) -> Option<String> {
+        let is_read_there = self.own_archive().is_none() && self.redaction.is_none();
+        let said = self.report().folder.clone();
+        said.or_else(|| is_read_there.then(|| project::beside(&self.path)).flatten())
     }
 
     /// What the file is called in output.

@@ -35,7 +35,7 @@ pub(crate) struct Requests {
     #[command(flatten)]
     pub(crate) input: Input,
     /// Go on printing requests as they come, until Ctrl-C: the file is looked at twice a second
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["since", "until", "project"])]
     pub(crate) follow: bool,
     /// The provider whose rules say what its cache takes of an unchanged beginning
     #[arg(long, value_enum, default_value_t)]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::totals::{By, Sort};
-use crate::args::{Coloring, Pricing, Redaction};
-use crate::when::When;
+use crate::args::{Coloring, Pricing, Redaction, SessionFilter};
 
 const HELP: &str = "\
 Example: afterimage sessions --since 3d --project harbour
@@ -42,16 +41,8 @@ pub(crate) struct Sessions {
     /// List only the session whose file changed last
     #[arg(long)]
     pub(crate) last: bool,
-    /// List sessions that ended at this time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long
-    /// ago (45m, 12h, 3d, 2w)
-    #[arg(long, value_name = "TIME", value_parser = When::since)]
-    pub(crate) since: Option<When>,
-    /// List sessions that ended by this time; a day ends with its last moment
-    #[arg(long, value_name = "TIME", value_parser = When::until)]
-    pub(crate) until: Option<When>,
-    /// List sessions of projects whose path holds this text
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: SessionFilter,
     /// Add up what the answers used, in place of the sessions: each answer counts once, copies and
     /// subagents too. --since and --until then choose answers, by five minutes
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["quick", "paths"])]

@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
     index::{Index, Known},
-    project::project,
     summary::Summary,
 };
 use crate::{
@@ -59,9 +58,9 @@ impl Listed {
         let Some(summary) = &mut self.summary else { return };
         let cells = summary.cells.iter_mut();
         let of_cells = cells.flat_map(|of| of.model.iter_mut().chain([&mut of.tools]));
-        let names = summary.project.iter_mut().chain(&mut summary.session).chain(of_cells);
-        for name in names {
-            let what = "the name of a session, a project, a model or a tool";
+        let names = [&mut summary.project, &mut summary.session, &mut summary.file];
+        for name in names.into_iter().flatten().chain(of_cells) {
+            let what = "the name of a session, a file, a project, a model or a tool";
             *name = redactor.text(name, what).into_owned();
         }
         if let Some(first) = &mut summary.first {
@@ -73,10 +72,13 @@ impl Listed {
         }
     }
 
-    /// The folder that it worked in, else the one that its file is in.
+    /// The folder that it worked in, else the one that its file is in, or was when it was archived.
     pub(super) fn project(&self) -> String {
-        let said = self.summary.as_ref().and_then(|summary| summary.project.clone());
-        let folder = || self.path.parent().map(|folder| folder.display().to_string());
+        let summary = self.summary.as_ref();
+        let said = summary.and_then(|summary| summary.project.clone());
+        let archived = summary.and_then(|summary| summary.file.as_deref()).map(Path::new);
+        let folder =
+            || archived.unwrap_or(&self.path).parent().map(|folder| folder.display().to_string());
         said.or_else(folder).unwrap_or_default()
     }
 }
@@ -89,7 +91,8 @@ pub(super) struct Reading {
     bar: ProgressBar,
     saved: Instant,
     copies: Copies,
-    pub(super) passed_over: u64,
+    /// The files that are no transcripts.
+    pub(super) passed_over: Vec<PathBuf>,
     pub(super) outcome: Outcome,
 }
 
@@ -106,7 +109,7 @@ impl Reading {
             bar,
             saved: Instant::now(),
             copies: Copies::default(),
-            passed_over: 0,
+            passed_over: Vec::new(),
             outcome: Ok(()),
         })
     }
@@ -215,7 +218,7 @@ impl Reading {
     fn take(&mut self, candidate: Candidate, known: Known, listed: &mut Vec<Listed>) {
         match known {
             Some(summary) => listed.push(Listed::of(candidate, Some(summary))),
-            None => self.passed_over += 1,
+            None => self.passed_over.push(candidate.path().to_owned()),
         }
     }
 
@@ -248,32 +251,32 @@ impl Reading {
                 }
             };
             let mut summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
-            summary.project.clone_from(&source.report().folder);
+            let said = found.session.as_ref().and_then(|session| session.directory.clone());
+            summary.project = said.or_else(|| source.project());
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };
-        let mut summary = of(uncounted, false, Progress::PartOf(&self.bar))?;
-        if summary
-            .as_ref()
-            .map(Summary::total)
-            .is_some_and(|of| of.requests > 0 && of.reported == 0)
-        {
-            summary = of(counted, true, Progress::Hidden)?;
+        match of(uncounted, false, Progress::PartOf(&self.bar))? {
+            Some(summary) if summary.is_to_be_counted() => of(counted, true, Progress::Hidden),
+            summary => Ok(summary),
         }
-        if let Some(summary) = &mut summary {
-            let said = found.session.as_ref().and_then(|session| session.directory.clone());
-            summary.project =
-                said.or_else(|| summary.project.take()).or_else(|| project(&found.path));
-        }
-        Ok(summary)
     }
 
-    /// What a file in an archive comes to. The archive counted it.
+    /// As [`Reading::read`], of a file in an archive: its frames are rendered and counted as those of a
+    /// file are.
     fn read_archived(&self, file: ArchivedTranscript, copies: &Copies) -> Outcome<Known> {
-        let [_, counted] = &self.lens;
+        let [uncounted, counted] = &self.lens;
         let opened = Opening::Archived(Box::new(file)).open(Progress::Hidden, None)?;
         let Opened::Source(mut source) = opened else { return Ok(None) };
-        let summary = Summary::of(&mut source, counted, (&self.prices, copies), true)?;
+        source.render_anew();
+        let of = (&self.prices, copies);
+        let mut summary = Summary::of(&mut source, uncounted, of, false)?;
+        if summary.is_to_be_counted() {
+            source.rewind();
+            summary = Summary::of(&mut source, counted, of, true)?;
+        }
+        summary.project = source.project();
+        summary.file = Some(source.name());
         Ok(summary.session.is_some().then_some(summary))
     }
 

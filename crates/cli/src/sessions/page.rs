@@ -138,6 +138,7 @@ pub(super) fn answer(session: &Listed) -> SessionRow<'_> {
         size: session.stamp.size,
         modified: when::rfc3339(session.stamp.modified_millis()),
         format: known.map(|known| known.format.as_str()),
+        file: known.and_then(|known| known.file.as_deref()),
         session: known.and_then(|known| known.session.as_deref()),
         sessions: known.map(|known| known.sessions),
         project: known.and_then(|known| known.project.as_deref()),
@@ -149,6 +150,7 @@ pub(super) fn answer(session: &Listed) -> SessionRow<'_> {
         copied: known.map(|known| &*known.copied),
         usage_partial: total.as_ref().map(|total| total.is_usage_partial),
         counted_tokens: known.and_then(|known| known.counted),
+        unknown_records: known.map(|known| known.unknown_records),
         cost: total.as_ref().and_then(|total| total.cost),
         cost_partial: total.as_ref().map(|total| total.is_cost_partial),
         prices_of: known.map(|known| known.prices_of.as_str()),
@@ -170,6 +172,8 @@ answer! {
         modified: Option<String>,
         /// the format, as `afterimage formats` names it
         format: Option<&'s str>,
+        /// of one in an archive: the path with which it was archived
+        file?: &'s str,
         /// the name of the first session of the file
         session: Option<&'s str>,
         /// how many sessions the file holds
@@ -192,6 +196,8 @@ answer! {
         usage_partial: Option<bool>,
         /// where no usage was reported: the tokens of all requests as they are counted here
         counted_tokens: Option<u64>,
+        /// how many records were not understood
+        unknown_records: Option<u64>,
         /// what the answers with a price cost; null where none has one
         cost: Option<Money>,
         /// whether some answers have no price

@@ -8,15 +8,19 @@ use afterimage::{
     session::Viewer,
     steps::words_in,
     transcript::{LimitWindow, Usage},
-    veil::{Frame, Source as Speaker},
+    veil::Frame,
 };
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::figures::{CalledTools, Cell, Figures};
-use crate::when::written;
 use crate::{
-    answer::answer, copies::Copies, failure::Outcome, input::Source, lens::Lens, text::first_words,
+    answer::answer,
+    copies::Copies,
+    failure::Outcome,
+    input::{Source, Span},
+    lens::Lens,
+    text::first_words,
     usage::PriceTable,
 };
 
@@ -29,6 +33,9 @@ const FIRST_WORDS: usize = 200;
 pub(super) struct Summary {
     /// The name of the format.
     pub(super) format: String,
+    /// Of one in an archive, the path with which it was archived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) file: Option<String>,
     /// The name of its first session.
     pub(super) session: Option<String>,
     /// How many sessions the file holds.
@@ -37,14 +44,14 @@ pub(super) struct Summary {
     pub(super) project: Option<String>,
     /// The first message of the user.
     pub(super) first: Option<FirstMessage>,
-    /// Whether a program says it in the user's place.
-    #[serde(skip)]
-    is_first_of_program: bool,
     /// When the first and the last record were written, in milliseconds since the epoch.
     pub(super) started: Option<i64>,
     pub(super) ended: Option<i64>,
     /// What its answers report, apart by time, model and tools; copies count elsewhere.
     pub(super) cells: Vec<Cell>,
+    /// How many records were not understood.
+    #[serde(rename = "unknownRecords")]
+    pub(super) unknown_records: u64,
     /// The windows of rate limits that the source reports.
     pub(super) limits: Vec<LimitWindow>,
     /// What copies of other sessions' answers report, by the session; it counts there.
@@ -112,13 +119,13 @@ impl Summary {
         };
         let mut viewer = Viewer::new(&lens.hud, source.format());
         let counter = counts.then_some(&*lens.counter);
-        let mut calls = CalledTools::default();
+        let (mut calls, mut span) = (CalledTools::default(), Span::default());
         while let Some(record) = source.next() {
             let viewed = source.see(&mut viewer, record?)?;
             if summary.session.is_none() {
                 summary.session = Some(viewed.session.to_string());
             }
-            summary.note_time(viewed.frame.timestamp.as_deref());
+            span.take(viewed.frame.timestamp.as_deref());
             summary.note_words(&viewed.frame);
             calls.note(&viewed);
             source.see_exchanges(&mut viewer, counter)?;
@@ -127,7 +134,8 @@ impl Summary {
         summary.sessions = source.sessions();
         summary.counted = counts.then(|| viewer.requests().tokens);
         let mut exchanges: Vec<Exchange> = viewer.reported().cloned().collect();
-        exchanges.iter().for_each(|exchange| summary.note_time(exchange.time.as_deref()));
+        exchanges.iter().for_each(|exchange| span.take(exchange.time.as_deref()));
+        (summary.started, summary.ended) = (span.first, span.last);
         let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
         summary.answers = own.filter_map(|exchange| exchange.print).collect();
         let name = summary.session.clone().unwrap_or_default();
@@ -141,7 +149,9 @@ impl Summary {
         }
         let own = exchanges.iter().filter(|exchange| exchange.copied.is_none());
         summary.cells = Cell::of(own, &calls, prices);
-        summary.limits.clone_from(&source.report().limits);
+        let report = source.report();
+        summary.limits.clone_from(&report.limits);
+        summary.unknown_records = report.unknown_records;
         let copied = exchanges.iter().collect::<UsageSums>().copied;
         let sum = |(from, sum): (&Option<Arc<str>>, &UsageSum)| CopiedSum {
             from: from.as_deref().map(str::to_owned),
@@ -152,26 +162,21 @@ impl Summary {
         Ok(summary)
     }
 
-    fn note_time(&mut self, text: Option<&str>) {
-        let Some(at) = text.and_then(written) else { return };
-        self.started = Some(self.started.map_or(at, |before| before.min(at)));
-        self.ended = Some(self.ended.map_or(at, |before| before.max(at)));
-    }
-
-    /// Takes what the user says first, be it nothing but what a program puts before it.
+    /// Takes what the user says first.
     fn note_words(&mut self, frame: &Frame) {
-        if self.first.is_some() && !self.is_first_of_program {
+        if self.first.is_some() {
             return;
         }
-        let words = words_in(frame);
-        let said = || frame.added().find(|of| !of.is_result() && !of.content.trim().is_empty());
-        let is_new = self.first.is_none() && frame.source == Speaker::User;
-        let text = words.or_else(|| is_new.then(said).flatten().map(|facet| &*facet.content));
-        let Some(text) = text.map(|text| first_words(text, FIRST_WORDS)) else { return };
+        let Some(text) = words_in(frame).map(|text| first_words(text, FIRST_WORDS)) else { return };
         let line = frame.imported.as_ref().map(|of| of.line);
-        self.is_first_of_program = words.is_none();
         let uuid = frame.uuid.as_deref().map(str::to_owned);
         self.first = Some(FirstMessage { line, uuid, text });
+    }
+
+    /// Whether the tokens of its requests are to be counted: nobody reported any.
+    pub(super) fn is_to_be_counted(&self) -> bool {
+        let total = self.total();
+        total.requests > 0 && total.reported == 0
     }
 
     /// What all of its answers come to.

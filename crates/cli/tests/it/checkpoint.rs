@@ -181,7 +181,7 @@ fn a_draft_lints_clean_and_the_delta_since_an_earlier_one_is_that_of_the_two() {
         "checkpoint",
         "draft",
         HARBOUR,
-        "--since",
+        "--delta-since",
         "harbour-5",
         "--created",
         "2026-01-05T10:00:00Z",
@@ -195,7 +195,7 @@ fn a_draft_lints_clean_and_the_delta_since_an_earlier_one_is_that_of_the_two() {
     assert_eq!(json(&[&since[..], &["--json"]].concat())["from"], "harbour-5");
     let drafted = json(&["checkpoint", "draft", "--json", HARBOUR, "--tokens", "300"]);
     assert!(drafted["tokens"].as_u64().unwrap() <= 300);
-    let wrong = run(&["checkpoint", "draft", HARBOUR, "--since", "never"]);
+    let wrong = run(&["checkpoint", "draft", HARBOUR, "--delta-since", "never"]);
     assert_eq!(wrong.code, Some(2));
 }
 

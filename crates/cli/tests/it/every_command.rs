@@ -83,7 +83,7 @@ const COMMANDS: &[&[&str]] = &[
     &["diff", "--session", "birch", FILE, FILE],
     &["checkpoint", "draft", "--created", NOON, FILE],
     &["checkpoint", "draft", "--created", NOON, "--json", "--tokens", "1k", FILE],
-    &["checkpoint", "draft", "--created", NOON, "--since", "2", FILE],
+    &["checkpoint", "draft", "--created", NOON, "--delta-since", "2", FILE],
     &["observe", "replay", FILE],
     &["observe", "--json", "replay", "--tokenizer", "chars4", FILE],
 ];

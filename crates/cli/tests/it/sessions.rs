@@ -4,6 +4,7 @@
 use crate::support;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -951,7 +952,9 @@ fn archives_and_recordings_in_a_folder_stand_for_themselves() {
     let bodies =
         lines.iter().find(|line| line["path"].as_str().unwrap().ends_with("bodies")).unwrap();
     assert_eq!(bodies["usage"], serde_json::json!({ "input": 3, "output": 2 }));
-    assert_eq!(listed.err, "note: passed over 3 files that are no transcripts\n");
+    let first = scratch.path().join("b/notes.md");
+    let note = format!("passed over 3 files that are no transcripts, {} first", first.display());
+    assert_eq!(listed.err, format!("note: {note}\n"));
 }
 
 #[test]
@@ -1084,4 +1087,99 @@ fn what_cannot_be_followed_is_refused() {
     refused(&["-"], "expected a file to follow");
     refused(&[home.path().to_str().unwrap()], "expected a file to follow");
     refused(&[CHAT, TRAFFIC], "expected one file to follow, found several");
+}
+
+#[test]
+fn every_command_reads_the_sessions_that_sessions_lists() {
+    let home = Home::full();
+    let folders = [".claude", ".codex", ".pi", ".gemini"];
+    let folders = folders.map(|name| home.path().join(name).to_str().unwrap().to_owned());
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    let archive = home.path().join("all.archive");
+    let archive = archive.to_str().unwrap();
+    let made = home.run(&[&["archive", "-o", archive][..], &folders].concat());
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let sessions = |lines: &str, key: &str| -> BTreeSet<String> {
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line[key].as_str().unwrap().to_owned()).collect()
+    };
+    for (asked, count) in [
+        (&["--since", "2026-11-03"][..], 2),
+        (&["--until", "2026-11-02"], 2),
+        (&["--project", "/w/t"], 1),
+        (&["--since", "2026-11-02", "--until", "2026-11-03", "--project", "harbour"], 1),
+    ] {
+        let listed = home.run(&[&["sessions", "--json"], asked, &folders].concat());
+        let listed = sessions(&listed.out, "path");
+        assert_eq!(listed.len(), count, "{asked:?}");
+        for of in [&folders[..], &[archive]] {
+            let read = home.run(&[&["stats", "--json"], asked, of].concat());
+            assert_eq!(read.code, Some(0), "{}", read.err);
+            assert_eq!(sessions(&read.out, "file"), listed, "{asked:?}");
+            let note = format!("note: {count} of 4 sessions are asked for\n");
+            assert!(read.err.contains(&note), "{}", read.err);
+        }
+    }
+    let none = home.run(&[&["requests", "--since", "2027-01-01"][..], &folders].concat());
+    assert_eq!((none.code, none.out.as_str()), (Some(2), ""));
+    assert!(none.err.starts_with("error: of 4 sessions none is asked for\n"), "{}", none.err);
+    let piped = home.run(&["stats", "--project", "w", "-"]);
+    assert!(piped.err.starts_with("error: standard input is read once"), "{}", piped.err);
+    let listed = home.run(&["sessions", "-"]);
+    assert_eq!(listed.code, Some(2));
+    assert!(listed.err.contains("expected a folder or a file"), "{}", listed.err);
+}
+
+#[test]
+fn a_session_is_known_alike_from_its_file_and_from_an_archive() {
+    let home = Home::full();
+    let agents = [".claude", ".codex", ".pi", ".gemini"].map(|name| home.path().join(name));
+    // Some of these report no usage: their tokens are counted.
+    let recorded = ["A-openai-chat", "C-codex-responses", "D-swe-agent"].map(data::recordings);
+    let is_recorded = recorded.iter().all(Option::is_some);
+    let files: Vec<PathBuf> = agents.into_iter().chain(recorded.into_iter().flatten()).collect();
+    let files: Vec<&str> = files.iter().map(|path| path.to_str().unwrap()).collect();
+    let archive = home.path().join("all.archive");
+    let archive = archive.to_str().unwrap();
+    let made = home.run(&[&["archive", "-o", archive][..], &files].concat());
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let known = |of: &[&str], path: &str| -> BTreeMap<String, Value> {
+        let run = home.run(&[&["sessions", "--json"], of].concat());
+        let of = run.out.lines().map(|line| {
+            let mut session: Value = serde_json::from_str(line).unwrap();
+            let of = session.as_object_mut().unwrap();
+            let file = of.remove(path).unwrap().as_str().unwrap().to_owned();
+            ["path", "file", "size", "modified"].iter().for_each(|key| drop(of.remove(*key)));
+            (file, session)
+        });
+        of.collect()
+    };
+    let of_files = known(&files, "path");
+    assert!(of_files.len() >= 4);
+    let is_counted = of_files.values().any(|of| of["countedTokens"].as_u64() > Some(30_000));
+    assert_eq!(is_counted, is_recorded);
+    let archived = known(&[archive], "file");
+    for (file, of) in &of_files {
+        assert_eq!(archived.get(file), Some(of), "{file}");
+    }
+    assert_eq!(archived.len(), of_files.len());
+}
+
+#[test]
+fn records_that_were_not_understood_are_told_of_the_sessions_too() {
+    let home = Home::new();
+    let whole = claude("birch", 3, "Where is the berth?");
+    home.write("a.jsonl", &whole);
+    let cut = home.write("b.jsonl", &whole[..whole.len() - 40]);
+    home.write("c.json", "{\"info\":{");
+    let run = home.run(&["sessions", "--json", home.path().to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let unknown =
+        |line: &str| serde_json::from_str::<Value>(line).unwrap()["unknownRecords"].clone();
+    let unknown: Vec<Value> = run.out.lines().map(unknown).collect();
+    assert!(unknown.contains(&0.into()) && unknown.contains(&1.into()), "{unknown:?}");
+    let note = format!("1 record was not understood, in {}", cut.display());
+    assert!(run.err.contains(&note), "{}", run.err);
+    assert!(run.err.contains("passed over 1 file that is no transcript, "), "{}", run.err);
+    assert!(run.err.contains("c.json\n"), "{}", run.err);
 }

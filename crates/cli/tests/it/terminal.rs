@@ -110,7 +110,7 @@ fn no_command_over_transcripts_lets_a_control_reach_a_terminal() {
         &["diff", "--session", &session, &file, &other],
         &["checkpoint", "draft", &file],
         &["checkpoint", "draft", "--json", &file],
-        &["checkpoint", "draft", "--since", "0", &file],
+        &["checkpoint", "draft", "--delta-since", "0", &file],
         &["observe", "replay", &file],
         &["observe", "--json", "replay", &file],
         &["sessions", "--no-index", &file],

@@ -16,7 +16,7 @@ const PROJECT_ROOT: &str = ".project_root";
 const CLINE: &str = ".messages.json";
 
 /// The folder that a session worked in, where its client says it in a file beside.
-pub(super) fn project(file: &Path) -> Option<String> {
+pub(super) fn beside(file: &Path) -> Option<String> {
     of_gemini(file).or_else(|| of_cline(file))
 }
 
