@@ -64,12 +64,15 @@ pub(crate) fn is_words(facet: &Facet) -> bool {
 }
 
 /// What the user says in a frame, past what programs put before it: the first text that is the
-/// user's. O(text).
+/// user's, and no mere quotation where another follows, as an editor's selection does. O(text).
 pub fn words_in(frame: &Frame) -> Option<&str> {
     let is_users = frame.source == Source::User;
     let words = frame.added().filter(|facet| is_users && is_words(facet));
-    let text = words.map(|facet| &*facet.content).find(|text| !is_of_program(text))?;
-    Some(OwnWords::of(text).inside_of_tags())
+    let mut texts = words.map(|facet| &*facet.content).filter(|text| !is_of_program(text));
+    let first = texts.next()?;
+    let is_quotation = |text: &str| OwnWords::of(text).is_quotation();
+    let asked = if is_quotation(first) { texts.find(|text| !is_quotation(text)) } else { None };
+    Some(OwnWords::of(asked.unwrap_or(first)).inside_of_tags())
 }
 
 /// Whether a text begins with a line that names the tool of the result below it:
@@ -89,6 +92,23 @@ fn names_tool(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::veil::{FacetOp, FacetType};
+
+    #[test]
+    fn what_is_asked_is_taken_for_what_an_editor_quotes_before_it() {
+        let said = |texts: &[&str]| {
+            let facets = texts.iter().enumerate();
+            let facets =
+                facets.map(|(at, text)| Facet::new(format!("event-{at}"), FacetType::EVENT, *text));
+            let frame = facets
+                .fold(Frame::new(1, Source::User), |frame, facet| frame.with(FacetOp::add(facet)));
+            words_in(&frame).map(str::to_owned)
+        };
+        let (quoted, asked) = ("> fn tide() {\n> }", "What does this do?");
+        assert_eq!(said(&[quoted, asked]).as_deref(), Some(asked));
+        assert_eq!(said(&[asked, quoted]).as_deref(), Some(asked));
+        assert_eq!(said(&[quoted, "<environment_context>"]).as_deref(), Some(quoted));
+    }
 
     #[test]
     fn what_programs_say_for_the_user_is_told_from_words() {

@@ -11,15 +11,22 @@ Columns of the table:
   #         the number of the request, for `render --request` and `diff FILE@NUMBER`
   FRAME     the first frame of the answer; – where there is none
   TIME      when the request went out; of a transcript, when the answer came
+  LINE      where it stands in the file; of a transcript, where its answer does
   TOOLS     the tokens of the tool definitions, where the source holds them
   SYSTEM    the tokens of the system prompt and of the operator's messages
   MESSAGES  the tokens of the other messages
   GROWTH    how many tokens more than the request before it in the session
+  INPUT     the tokens of the request, as the provider reported them
+  CACHED    those of them that its cache served
+  OUTPUT    the tokens of the answer
   THEN      why it failed; else the first place that differs from the request before: everything
             after it is billed again. + is a request that only adds to the one before,
-            or differs in parameters that no cache looks at
+            or differs in parameters that no cache looks at; what is billed again of that,
+            the cache lost. → names the tools that the answer calls
 
-Tokens are those of each text as it is written, an estimate of what a provider makes of it.";
+A column that no request has anything for is left out, and on a narrow terminal SYSTEM, MESSAGES
+and GROWTH are beside what is reported. Their tokens, and those of TOOLS, are counted here: those of
+each text as it is written, an estimate of what a provider makes of it.";
 
 /// List the requests of a session: what each held, how it grew, and where it first differs
 ///

@@ -12,6 +12,9 @@ Example: afterimage stats --json session.jsonl
 Words of the page:
   tokens        the sum of the chunks' tokens, each chunk counted by itself
   estimate      the same text by the rule of four characters a token, and how far off it is
+  messages      of the whole history what the file holds; of a context what the model is sent
+  all contexts  the tokens of all requests together as they are rendered here, tags and separators
+                included; `requests` counts each text alone
   repeated      the tokens of chunks whose whole text stood in an earlier chunk
   unattributed  the tokens that no facet wrote: turn markers and separators
   formatting    tags and separators, whoever caused them

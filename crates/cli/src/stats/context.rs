@@ -25,7 +25,8 @@ answer! {
     pub(crate) struct RequestsHeld {
         /// how many there are, as `requests` lists them
         count: u64,
-        /// their tokens together; where they are recorded, those of the tools are among them
+        /// their tokens together, tags and separators included, which `requests` leaves out; where they
+        /// are recorded, those of the tools are among them
         tokens: u64,
     }
 
