@@ -10,7 +10,7 @@ mod page;
 mod quotations;
 mod sure;
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use self::{
     line_kind::has,
@@ -32,8 +32,10 @@ pub(crate) struct OwnWords<'t> {
     material: Vec<Material>,
     /// Where sentences stand that are certainly the user's: before all that may be material.
     certain: Range<usize>,
-    /// Where the sentences stand that are surely the user's.
-    sure: Range<usize>,
+    /// Where the user's words begin in what a client sends.
+    from: usize,
+    /// Where the sentences stand that are surely the user's, once it was asked.
+    sure: OnceCell<Range<usize>>,
     /// Where in a log of a chat somebody answers first.
     answer: Option<usize>,
     is_summary: bool,
@@ -75,11 +77,11 @@ impl<'t> OwnWords<'t> {
             text,
             material: found,
             certain: from..end,
-            sure: 0..0,
+            from,
+            sure: OnceCell::new(),
             answer,
             is_summary: false,
         };
-        this.sure = this.find_sure(from);
         if !this.is_alone(from) {
             this.certain.end = from;
         }
@@ -89,20 +91,20 @@ impl<'t> OwnWords<'t> {
     /// Where the sentences stand that are surely the user's: what is beside them may be a text of
     /// somebody else, which they lead to, or speak of. All of the text where it is one.
     pub(crate) fn sure(&self) -> Range<usize> {
-        self.sure.clone()
+        self.sure.get_or_init(|| self.find_sure()).clone()
     }
 
     /// Whether all of it is surely the user's.
     pub(crate) fn is_sure(&self) -> bool {
-        self.sure == (0..self.text.len())
+        self.sure() == (0..self.text.len())
     }
 
     /// The message from the words on that are surely the user's.
     pub(crate) fn sure_and_after(&self) -> &'t str {
-        self.part(self.sure.start..self.text.len())
+        self.part(self.sure().start..self.text.len())
     }
 
-    fn find_sure(&self, from: usize) -> Range<usize> {
+    fn find_sure(&self) -> Range<usize> {
         // What the user sets into a tag of such a name is the user's, however it is made.
         let is_tag = |of: &Material| {
             let tag = self.part(of.range.clone()).strip_prefix('<').unwrap_or_default();
@@ -113,6 +115,7 @@ impl<'t> OwnWords<'t> {
             return 0..self.text.len();
         }
         let outside = self.between(&[Kind::Quote, Kind::Paste]).map(|(part, _)| part);
+        let from = self.from;
         sure::sure(self.text, outside.map(|part| part.start.max(from)..part.end.max(from)))
     }
 
@@ -157,8 +160,9 @@ impl<'t> OwnWords<'t> {
     /// A text that is all of one speaker.
     pub(crate) fn all(text: &'t str) -> Self {
         let certain = 0..text.len();
-        let sure = 0..text.len();
-        Self { text, material: Vec::new(), certain, sure, answer: None, is_summary: false }
+        let (material, answer) = Default::default();
+        let sure = OnceCell::from(0..text.len());
+        Self { text, material, certain, from: 0, sure, answer, is_summary: false }
     }
 
     /// The parts of the text between its material that is of one of these kinds, each with whether
@@ -263,7 +267,8 @@ impl<'t> OwnWords<'t> {
         let said = runs.flat_map(move |(run, _)| {
             sentences(self.part(run)).map(move |said| (self.place_of(said), said))
         });
-        let said = said.filter(|(at, _)| self.sure.contains(at));
+        let sure = self.sure();
+        let said = said.filter(move |(at, _)| sure.contains(at));
         said.map(|(at, said)| self.said(at, said))
     }
 

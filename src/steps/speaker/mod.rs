@@ -92,7 +92,7 @@ fn names_tool(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::veil::{FacetOp, FacetType};
+    use crate::{id::FacetType, veil::FacetOp};
 
     #[test]
     fn what_is_asked_is_taken_for_what_an_editor_quotes_before_it() {

@@ -62,7 +62,7 @@ pub(crate) fn quoted(
     counter: &dyn TokenCounter,
 ) -> SectionLine {
     // Whose words a paragraph is may be said by another: where they part is shown.
-    let is_one = OwnWords::of(said).is_sure();
+    let is_one = !said.contains("\n\n") || OwnWords::of(said).is_sure();
     let quote = |text: &str| {
         if is_one {
             return format!("\"{}\"", flat(text));
