@@ -5,6 +5,9 @@ use crate::transcript::Usage;
 /// How many tokens of ours are one of a provider's at the most.
 const LARGEST: u64 = 4;
 
+/// What a provider adds to a small request, in its tokens.
+const ADDED: u64 = 500;
+
 /// Turns tokens that are counted here into the provider's: straight lines between places where both
 /// counts are known.
 #[derive(Debug)]
@@ -45,8 +48,9 @@ impl Scale {
         Self { points }
     }
 
+    /// Whether it says what the provider makes of a text.
     pub(super) fn is_fitted(&self) -> bool {
-        !self.points.is_empty()
+        self.points.last().is_some_and(|of| !has_more(*of))
     }
 
     /// The provider's tokens of the first `tokens` of a request, as they are counted here.
@@ -62,9 +66,16 @@ impl Scale {
         // Beyond what was sent before, as it was there on the whole.
         from.1.saturating_add(match from {
             (0, _) => tokens,
+            (ours, _) if has_more(from) => tokens - ours,
             (ours, theirs) => share(tokens - ours, theirs, ours),
         })
     }
+}
+
+/// Whether a report has more than was sent, as the pages that the provider searched: no tokenizer is so
+/// far off.
+fn has_more((ours, theirs): (u64, u64)) -> bool {
+    ours.saturating_mul(LARGEST) < theirs.saturating_sub(ADDED)
 }
 
 /// `tokens` times `rise / run`, rounded to the nearest.
@@ -101,6 +112,12 @@ mod tests {
         // What it held is more than it was sent: the report contradicts itself.
         let scale = Scale::fitted(Some(&usage(500, 600, Some(0))), 1_000, 900);
         assert_eq!(scale.of(1_000), 500);
+    }
+
+    #[test]
+    fn what_a_provider_read_besides_is_read_once() {
+        let scale = Scale::fitted(Some(&usage(9_600, 0, None)), 1_000, 600);
+        assert_eq!((scale.is_fitted(), scale.of(1_000), scale.of(1_200)), (false, 9_600, 9_800));
     }
 
     #[test]

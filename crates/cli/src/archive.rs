@@ -17,6 +17,7 @@ use afterimage::{
 
 use crate::{
     answer::answer,
+    args::Input,
     failure::Outcome,
     input::{self, InputRefusal, Source},
     lens::{Counting, Counts, CountsAnswer, Lens, Lenses},
@@ -38,16 +39,13 @@ pub(crate) fn run(args: &args::Archive) -> Outcome {
         Ok((written(source, &lens, &builder)?, lens.own_counts()))
     };
     let mut counts = Vec::new();
+    // Each session of a database is found by itself, and so it is in the archive.
+    let input = Input { by_session: true, ..args.input.with_exchanges() };
     // An archive of a part of what was named would be taken for one of all.
-    input::each_at_once(
-        &args.input.with_exchanges(),
-        InputRefusal::Ends,
-        read,
-        |_, (transcript, of)| {
-            counts.push(of);
-            Ok(builder.add(transcript)?)
-        },
-    )?;
+    input::each_at_once(&input, InputRefusal::Ends, read, |_, (transcript, of)| {
+        counts.push(of);
+        Ok(builder.add(transcript)?)
+    })?;
     let summary = builder.finish()?;
     if args.json {
         out.answer(&archived(directory, &summary, &counts))?;

@@ -54,13 +54,14 @@ impl Branches {
 
 /// Where transcripts come from.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Input {
     /// The transcripts, archives of some, or folders with some. `-` is standard input. The id of a
     /// session, or the beginning of it, is the file that an agent keeps it in. Each is read by itself
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required_unless_present = "last")]
     pub(crate) files: Vec<PathBuf>,
     /// Read the session whose file changed last: of the folders, or of those that `afterimage
-    /// sessions` looks in
+    /// sessions` looks in. What else is asked for, it must fulfil
     #[arg(long)]
     pub(crate) last: bool,
     /// Read the input as this format instead of recognising it; `afterimage formats` lists them
@@ -78,6 +79,9 @@ pub(crate) struct Input {
     /// Whether recorded requests are kept from the first frame on.
     #[arg(skip)]
     pub(crate) keeps_exchanges: bool,
+    /// Whether each session of a database is read by itself.
+    #[arg(skip)]
+    pub(crate) by_session: bool,
     /// Whether nothing is said of what was odd, as where a file is read again and again.
     #[arg(skip)]
     pub(crate) is_silent: bool,
@@ -88,12 +92,12 @@ pub(crate) struct Input {
 pub(crate) struct SessionFilter {
     /// Only sessions that ended at this time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long
     /// ago (45m, 12h, 3d, 2w)
-    #[arg(long, value_name = "TIME", value_parser = When::since)]
+    #[arg(long, value_name = "TIME", value_parser = When::since, allow_hyphen_values = true)]
     pub(crate) since: Option<When>,
     /// Only sessions that ended by this time; a day ends with its last moment
-    #[arg(long, value_name = "TIME", value_parser = When::until)]
+    #[arg(long, value_name = "TIME", value_parser = When::until, allow_hyphen_values = true)]
     pub(crate) until: Option<When>,
-    /// Only sessions of projects whose path holds this text
+    /// Only sessions of projects whose path holds this text, letter by letter
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) project: Option<String>,
 }
@@ -145,7 +149,7 @@ impl Input {
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         let (last, input_format, session) = Default::default();
         let (filter, branches, redaction) = Default::default();
-        let (keeps_exchanges, is_silent) = Default::default();
+        let (keeps_exchanges, by_session, is_silent) = Default::default();
         Self {
             files,
             last,
@@ -155,6 +159,7 @@ impl Input {
             branches,
             redaction,
             keeps_exchanges,
+            by_session,
             is_silent,
         }
     }

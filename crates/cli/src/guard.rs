@@ -174,7 +174,7 @@ impl Watching<'_> {
             if !watched.is_empty() {
                 self.print(source, &watched, is_first, out)?;
             }
-            *printed = Printed::take(&ready, None);
+            printed.take(&ready, None);
             Ok(())
         })?;
         Ok(Reading { is_held, is_none: printed.is_none() })
@@ -208,6 +208,9 @@ impl Watching<'_> {
                 let lacks = exchange.provenance.lacks();
                 advice = advice.or_else(|| recorded::advice(source.format(), lacks));
             }
+        }
+        if let (Some(session), false) = (session, self.args.follow) {
+            recorded::expect_session(source, recording, session)?;
         }
         if unread > 0 {
             let requests = crate::text::counted(unread, "request");
@@ -402,6 +405,7 @@ fn answer<'w>(source: &Source, of: &'w Watched<'_>) -> GuardRow<'w> {
         },
         diagnostics: of.diagnostics.as_ref(),
         exceeds: of.is_excess,
+        unpaid: of.is_unpaid.then_some(true),
     }
 }
 
@@ -433,6 +437,8 @@ answer! {
         diagnostics?: &'w ProviderDiagnostics,
         /// whether it loses more than `--max-loss` allows
         exceeds: bool,
+        /// true where it failed and reported no usage: nobody pays for it, and no total has it
+        unpaid?: bool,
     }
 
     /// What a provider reported of a request.

@@ -45,7 +45,7 @@ pub(crate) use places::{Place, home, variable};
 use redaction::Redaction;
 #[cfg(feature = "record")]
 pub(crate) use redaction::{RedactionReporter, redactor};
-pub(crate) use session_filter::Span;
+pub(crate) use session_filter::{Span, folder_of};
 pub(crate) use source::{NoTranscript, Source};
 pub(crate) use stamp::Stamp;
 
@@ -212,7 +212,7 @@ pub(crate) fn chosen(input: &Input) -> Outcome<Cow<'_, [PathBuf]>> {
 }
 
 /// The files, with the file of a session in the place of its id.
-fn with_ids(files: &[PathBuf]) -> Outcome<Cow<'_, [PathBuf]>> {
+pub(crate) fn with_ids(files: &[PathBuf]) -> Outcome<Cow<'_, [PathBuf]>> {
     let mut found = Cow::Borrowed(files);
     for (index, path) in files.iter().enumerate() {
         if is_stdin(path) || path.exists() {

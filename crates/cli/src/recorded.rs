@@ -8,6 +8,7 @@ use afterimage::{
     transcript::{SourceContent, TranscriptFormat},
     veil::{self, History},
 };
+use indexmap::IndexSet;
 
 use crate::{
     args::Input,
@@ -208,6 +209,22 @@ fn named(lacks: &[Lack]) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
+}
+
+/// A failure where no request of a recording is of the session that is asked for.
+pub(crate) fn expect_session(source: &Source, recording: &Recording, session: &str) -> Outcome {
+    let all = recording.exchanges().iter().map(|exchange| &*exchange.session);
+    if all.clone().any(|name| name == session) {
+        return Ok(());
+    }
+    let names: IndexSet<&str> = all.collect();
+    let names: Vec<&str> = names.into_iter().take(8).collect();
+    let failure = source.fail(format!("there is no session {session:?} with a request"));
+    Err(if names.is_empty() {
+        failure.into()
+    } else {
+        failure.hint(format!("the sessions are {}", names.join(", "))).into()
+    })
 }
 
 /// A failure where a request is asked for and there are several files.

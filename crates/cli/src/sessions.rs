@@ -16,7 +16,7 @@ use std::{cmp::Reverse, collections::HashSet, io::Write, path::PathBuf};
 
 use crate::{
     failure::{Failure, Outcome, Stop},
-    input::{Candidate, candidates, is_stdin, no_session, redactor},
+    input::{Candidate, candidates, is_stdin, no_session, redactor, with_ids},
     output::{self, Output},
     text::counted,
     usage,
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
             .hint("`afterimage stats -` reads it; `./-` is a file")
             .into());
     }
-    let (places, mut candidates) = candidates(&args.folders)?;
+    let (places, mut candidates) = candidates(&with_ids(&args.folders)?)?;
     let times = args.filter.times();
     let newest = args.last.then(|| candidates.newest().map(Candidate::place)).flatten();
     if args.last {
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
             (reading.passed_over, reading.outcome) = (Vec::new(), Ok(()));
         }
     }
+    let found = listed.len() as u64;
     // Of totals the answers within it count.
     listed.retain(|session| args.by.is_some() || times.contains(&session.at()));
     listed.retain(|session| args.filter.has_project(&session.project()));
@@ -97,6 +98,9 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
         page::table(&listed, &mut out)?;
     }
     out.flush()?;
+    if listed.is_empty() && found > 0 {
+        output::note(&format!("of {} none is asked for", counted(found, "session")));
+    }
     not_understood(&listed);
     if let Some((redactor, reporter)) = &redaction {
         reporter.say(redactor.report());

@@ -19,6 +19,7 @@ use crate::{
     args,
     failure::{Failure, Outcome, Stop},
     input::{self, Source, is_folder_of_files, is_stdin},
+    store,
 };
 
 /// How often files are looked at.
@@ -47,7 +48,8 @@ pub(crate) fn watch(
     let [path] = &*chosen else {
         return Err(Failure::new("expected one file to follow, found several").into());
     };
-    if is_stdin(path) || is_folder_of_files(path) {
+    let is_of_several = || store::open(path).map(|files| files.is_some_and(|of| of.len() != 1));
+    if is_stdin(path) || is_folder_of_files(path) || is_of_several()? {
         let failure = Failure::new("expected a file to follow").file(&input::name(path));
         return Err(failure.hint("`--last` takes the newest session of a folder").into());
     }
@@ -81,12 +83,23 @@ pub(crate) fn watch(
 
 /// The requests that were printed already.
 pub(crate) struct Printed<S> {
-    /// How many of each session, and when the last of them was.
-    sessions: HashMap<Arc<str>, (usize, Option<String>)>,
+    /// Those of each session.
+    sessions: HashMap<Arc<str>, PrintedOf>,
     /// The session of the last row.
     pub(crate) last: Option<Arc<str>>,
     /// The columns of the last table.
     pub(crate) shape: Option<S>,
+}
+
+/// The requests of a session that were printed already.
+#[derive(Clone, Debug, Default)]
+struct PrintedOf {
+    /// How many.
+    count: usize,
+    /// When the last of them was.
+    time: Option<String>,
+    /// What its answer was then: more of it may come, and is printed when it has.
+    answer: String,
 }
 
 impl<S> Default for Printed<S> {
@@ -101,32 +114,46 @@ impl<S> Printed<S> {
         self.sessions.is_empty()
     }
 
-    /// Whether a request was printed; `seen` counts those of each session.
+    /// Whether a request was printed as it is; `seen` counts those of each session.
     pub(crate) fn has(&self, of: &Exchange, seen: &mut HashMap<Arc<str>, usize>) -> bool {
         let number = seen.entry(Arc::clone(&of.session)).or_default();
         *number += 1;
-        self.sessions.get(&of.session).is_some_and(|(printed, _)| *number <= *printed)
+        self.sessions.get(&of.session).is_some_and(|printed| {
+            *number < printed.count || *number == printed.count && printed.answer == answer(of)
+        })
     }
 
-    /// Takes the requests that there are for printed. Says whether those that were are still there.
-    pub(crate) fn take(exchanges: &[&Exchange], shape: Option<S>) -> Self {
-        let mut printed = Self { shape, ..Self::default() };
+    /// Takes these requests for printed, with those that were before: the last of a session is held
+    /// back again while its file goes on.
+    pub(crate) fn take(&mut self, exchanges: &[&Exchange], shape: Option<S>) {
+        let mut sessions: HashMap<Arc<str>, PrintedOf> = HashMap::new();
         for exchange in exchanges {
-            let of = printed.sessions.entry(Arc::clone(&exchange.session)).or_default();
-            *of = (of.0 + 1, exchange.time.clone());
-            printed.last = Some(Arc::clone(&exchange.session));
+            let of = sessions.entry(Arc::clone(&exchange.session)).or_default();
+            let (time, answer) = (exchange.time.clone(), answer(exchange));
+            *of = PrintedOf { count: of.count + 1, time, answer };
+            self.last = Some(Arc::clone(&exchange.session));
         }
-        printed
+        for (session, of) in sessions {
+            if self.sessions.get(&session).is_none_or(|before| before.count <= of.count) {
+                self.sessions.insert(session, of);
+            }
+        }
+        self.shape = shape;
     }
 
     /// Whether these requests begin with those that were printed.
     pub(crate) fn are_in(&self, exchanges: &[Exchange]) -> bool {
-        self.sessions.iter().all(|(session, (count, time))| {
+        self.sessions.iter().all(|(session, PrintedOf { count, time, .. })| {
             let mut of_session = exchanges.iter().filter(|of| of.session == *session);
             let last = count.checked_sub(1).and_then(|before| of_session.nth(before));
             last.is_some_and(|last| last.time == *time)
         })
     }
+}
+
+/// What is reported of the answer to a request.
+fn answer(of: &Exchange) -> String {
+    format!("{:?} {:?}", of.usage, of.failure)
 }
 
 /// The requests that may still change: those that follow one of a recording that still runs, and of

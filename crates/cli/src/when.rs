@@ -28,7 +28,9 @@ impl When {
         let is_day = text.len() == "2026-11-01".len();
         let at = if is_day { day(text) } else { text.parse().ok().map(Timestamp::as_millisecond) };
         at.map(Self::At).or_else(|| ago(text).map(Self::Ago)).ok_or_else(|| {
-            "expected a time, as in 2026-11-01, 2026-11-01T08:00:00Z, 12h or 3d".to_owned()
+            "expected a time, as in 2026-11-01, 2026-11-01T08:00:00Z (with Z, or as far as it is from \
+             UTC), 12h or 3d"
+                .to_owned()
         })
     }
 

@@ -66,9 +66,10 @@ struct Form<'t> {
     is_document: bool,
     /// Where the first paragraph ends, with a list that it leads to.
     first: Option<usize>,
-    /// Whether the first paragraph asks something, and speaks of somebody's text.
+    /// Whether the first paragraph asks something.
     asks: bool,
-    is_of_text: bool,
+    /// Its lines.
+    of_first: Vec<&'t str>,
     /// Whether the first paragraph asks, or points at a text beside it.
     first_points: bool,
     /// Where the last paragraph begins, and the last below the first that asks, or points at a text.
@@ -98,7 +99,7 @@ impl<'t> Form<'t> {
             || is_section(plain)
             || self.last.is_empty() && is_greeting(plain)
             || is_led
-            || is_next && !is_later && self.asks && self.is_of_text
+            || is_next && !is_later && self.asks && self.is_of_text()
             || is_later && self.lines == 1 && self.is_title(is_item);
         if is_of_document || is_label || is_next {
             self.first.get_or_insert(at);
@@ -109,7 +110,7 @@ impl<'t> Form<'t> {
         if self.first.is_none() {
             self.asks |= asks;
             self.first_points |= points;
-            self.is_of_text |= is_source(&lower(plain));
+            self.of_first.push(plain);
         } else if points {
             (self.owner, self.behind) = (Some(self.paragraph), 0);
         } else if self.owner.is_some_and(|owner| owner < self.paragraph) {
@@ -120,6 +121,11 @@ impl<'t> Form<'t> {
         self.lines = if self.is_blank { 1 } else { self.lines + 1 };
         (self.is_blank, self.is_shown) = (false, false);
         self.last = if is_item { self.last } else { plain };
+    }
+
+    /// Whether the first paragraph speaks of somebody's text.
+    fn is_of_text(&self) -> bool {
+        self.of_first.iter().any(|line| is_source(&lower(line)))
     }
 
     /// Whether the next line begins a paragraph.

@@ -12,8 +12,9 @@ use afterimage::{
 use super::{args, json, now, read};
 use crate::{
     failure::{Failure, Outcome},
-    input,
+    input::{self, Span},
     output::{Output, note},
+    when::rfc3339,
 };
 
 pub(super) fn run(args: &args::Draft) -> Outcome {
@@ -24,6 +25,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
         let since = args.delta_since.as_deref().map(frame_of).transpose()?;
         let mut session = args.input.session.clone();
         let (mut draft, mut earlier, mut others) = (Draft::new(), None, 0_u64);
+        let mut span = Span::default();
         for record in source.by_ref() {
             let record = record?;
             if *session.get_or_insert_with(|| record.session.to_string()) != *record.session {
@@ -33,6 +35,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
             if since.is_some_and(|since| record.frame.sequence.get() > since) && earlier.is_none() {
                 earlier = Some(draft.clone());
             }
+            span.take(record.frame.timestamp.as_deref());
             draft.see(&record.frame);
         }
         if others > 0 && args.input.session.is_none() {
@@ -47,7 +50,8 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
         }
         let name = source.name();
         let stem = read::stem(std::path::Path::new(&name));
-        let made = |draft: &Draft| made(draft, &stem, args, &counter);
+        let last = span.last.and_then(rfc3339);
+        let made = |draft: &Draft| made(draft, (&stem, last.as_deref()), args, &counter);
         let now = made(&draft)?;
         if since.is_some() {
             let earlier = made(&earlier.unwrap_or_else(|| draft.clone()))?;
@@ -76,7 +80,7 @@ pub(super) fn run(args: &args::Draft) -> Outcome {
 /// The draft as a checkpoint: at the time that was asked for, of its last frame, or now.
 fn made(
     draft: &Draft,
-    stem: &str,
+    (stem, last): (&str, Option<&str>),
     args: &args::Draft,
     counter: &dyn TokenCounter,
 ) -> Outcome<ShrunkCheckpoint> {
@@ -88,7 +92,9 @@ fn made(
     options.created.clone_from(&args.created);
     match draft.checkpoint(&options, counter) {
         Err(error) if error.kind() == ErrorKind::Checkpoint(checkpoint::ErrorKind::Markdown) => {
-            Ok(draft.checkpoint(&options.created(now()), counter)?)
+            // Some clients write times as numbers.
+            let last = last.map_or_else(now, str::to_owned);
+            Ok(draft.checkpoint(&options.created(last), counter)?)
         }
         made => Ok(made?),
     }

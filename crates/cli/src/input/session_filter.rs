@@ -1,6 +1,9 @@
 //! Which sessions are read: those that ended in a span of time, or of some project.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{self, Path, PathBuf},
+};
 
 use afterimage::transcript::subagent_files;
 
@@ -36,6 +39,12 @@ impl Span {
     }
 }
 
+/// The folder that a file is in.
+pub(crate) fn folder_of(file: &Path) -> String {
+    let file = path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    file.parent().map(|folder| folder.display().to_string()).unwrap_or_default()
+}
+
 /// What is opened of these files: all of it, or the sessions that are asked for. To find these, each is
 /// read once more.
 pub(super) fn openings(
@@ -53,7 +62,9 @@ pub(super) fn openings(
             .collect()
     };
     if !input.filter.is_asked() {
-        return Ok(expanded(files, passed_over));
+        let all =
+            if input.by_session { of_each(passed_over) } else { expanded(files, passed_over) };
+        return Ok(all);
     }
     if files.iter().any(|path| is_stdin(path)) {
         let failure = Failure::new("standard input is read once, and not chosen by what is in it");
@@ -120,10 +131,6 @@ impl Looked {
     /// Reads a session to its end; `None` of what is no transcript.
     fn at(opening: Opening, input: &Input, progress: Progress<'_>) -> Outcome<Option<Self>> {
         let changed = stamp(&opening).unwrap_or_default().modified_millis();
-        let directory = match &opening {
-            Opening::Found(found) => found.session.as_ref().and_then(|of| of.directory.clone()),
-            _ => None,
-        };
         let opened = opening.open(progress, input.input_format)?;
         let Opened::Source(mut source) = opened else { return Ok(None) };
         source.keep_exchanges();
@@ -133,9 +140,8 @@ impl Looked {
             source.take_exchanges()?.iter().for_each(|of| span.take(of.time.as_deref()));
         }
         source.take_exchanges()?.iter().for_each(|of| span.take(of.time.as_deref()));
-        let folder = || source.path().parent().map(|folder| folder.display().to_string());
-        let project = directory.or_else(|| source.project()).or_else(folder);
-        Ok(Some(Self { ended: span.last.unwrap_or(changed), project: project.unwrap_or_default() }))
+        let project = source.project().unwrap_or_else(|| folder_of(source.path()));
+        Ok(Some(Self { ended: span.last.unwrap_or(changed), project }))
     }
 
     fn is_asked(&self, filter: &SessionFilter, times: &std::ops::RangeInclusive<i64>) -> bool {

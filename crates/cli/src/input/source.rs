@@ -52,6 +52,8 @@ pub(crate) struct Source {
     /// Whether the command reads several files, so that each must be named.
     pub(crate) is_one_of_several: bool,
     branches: Branches,
+    /// The folder that the session of a database worked in.
+    directory: Option<String>,
     redaction: Option<Redaction>,
     /// What the import said when that was asked for last, with what was shown of it.
     redacted_report: RefCell<Option<(ImportReport, ImportReport)>>,
@@ -121,7 +123,10 @@ impl Source {
             None => Self::recognise(path, progress, format, found.subagents())?,
         };
         match opened {
-            Ok(source) => Ok(Ok(source)),
+            Ok(source) => {
+                let directory = found.session.as_ref().and_then(|of| of.directory.clone());
+                Ok(Ok(Self { directory, ..source }))
+            }
             Err(error) if NoTranscript::is_told_by(error.kind()) => {
                 Ok(Err(NoTranscript(error.message().to_owned())))
             }
@@ -196,6 +201,7 @@ impl Source {
             chosen: None,
             is_one_of_several: false,
             branches: Branches::Told,
+            directory: None,
             redaction: None,
             redacted_report: RefCell::default(),
         }
@@ -363,9 +369,10 @@ impl Source {
 
     /// The folder that its session worked in, as its records say, or else a file beside it.
     pub(crate) fn project(&self) -> Option<String> {
-        let is_read_there = self.own_archive().is_none() && self.redaction.is_none();
-        let said = self.report().folder.clone();
-        said.or_else(|| is_read_there.then(|| project::beside(&self.path)).flatten())
+        let beside = || self.directory.clone().or_else(|| project::beside(&self.path));
+        // What is said beside it is not redacted.
+        let is_there = self.own_archive().is_none() && self.redaction.is_none();
+        self.report().folder.clone().or_else(|| is_there.then(beside).flatten())
     }
 
     /// What the file is called in output.

@@ -22,7 +22,8 @@ Columns of the table:
   THEN      why it failed; else the first place that differs from the request before: everything
             after it is billed again. + is a request that only adds to the one before,
             or differs in parameters that no cache looks at; what is billed again of that,
-            the cache lost. → names the tools that the answer calls
+            the cache lost. ~ is what is counted here, where no report tells. → names the
+            tools that the answer calls
 
 A column that no request has anything for is left out, and on a narrow terminal SYSTEM, MESSAGES
 and GROWTH are beside what is reported. Their tokens, and those of TOOLS, are counted here: those of

@@ -58,7 +58,7 @@ impl Following<'_> {
                 if self.args.json { listing.json(out)? } else { listing.table(out)? }
             }
             let shape = listing.shape.get().or(printed.shape);
-            *printed = Printed::take(&ready, shape);
+            printed.take(&ready, shape);
             Ok(out.flush()?)
         })?;
         Ok(is_held)

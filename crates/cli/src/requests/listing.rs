@@ -30,6 +30,7 @@ use crate::{
     input::Source,
     labels::{Label, RecordingLabels},
     output::Output,
+    recorded,
     usage::Reported,
 };
 
@@ -90,20 +91,8 @@ impl<'l> Listing<'l> {
         let Some(wanted) = self.args.input.session.as_deref() else {
             return Ok(ready().collect());
         };
-        let found: Vec<_> = ready().filter(|exchange| &*exchange.session == wanted).collect();
-        if found.is_empty() {
-            let mut names: Vec<&str> = all.iter().map(|exchange| &*exchange.session).collect();
-            names.dedup();
-            names.truncate(8);
-            let failure =
-                self.source.fail(format!("there is no session {wanted:?} with a request"));
-            return Err(if names.is_empty() {
-                failure.into()
-            } else {
-                failure.hint(format!("the sessions are {}", names.join(", "))).into()
-            });
-        }
-        Ok(found)
+        recorded::expect_session(self.source, self.recording, wanted)?;
+        Ok(ready().filter(|exchange| &*exchange.session == wanted).collect())
     }
 
     /// Whether a request was printed already; `seen` counts those of each session.

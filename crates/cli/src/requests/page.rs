@@ -4,7 +4,7 @@ use std::{collections::HashMap, io::Write};
 
 use afterimage::{
     request::{Exchange, ExchangeOutcome, Lack, Provenance},
-    transcript::TranscriptFormat,
+    transcript::{TranscriptFormat, Usage},
     veil::SubagentStart,
 };
 use indexmap::{IndexMap, IndexSet};
@@ -211,9 +211,11 @@ impl Listing<'_> {
         };
         // Where the provider reports what its cache served, that decides, and no count of ours.
         let lost = self.broken.lost(exchange);
-        let billed = |counted: u64| match lost.or((counted > 0).then_some(counted)) {
-            Some(0) => "; the cache served it".to_owned(),
-            again => again.map_or_else(String::new, |of| format!("; {} billed again", grouped(of))),
+        let billed = |counted: u64| match (lost, counted) {
+            (Some(0), _) => "; the cache served it".to_owned(),
+            (Some(lost), _) => format!("; {} billed again", grouped(lost)),
+            (None, counted) if counted == 0 || self.nothing_was_cached(exchange) => String::new(),
+            (None, counted) => format!("; ~{} billed again", grouped(counted)),
         };
         let look = if lost == Some(0) { style::DIM } else { style::ADDED };
         if let Some(divergence) = &diff.prefix.divergence {
@@ -239,6 +241,16 @@ impl Listing<'_> {
             (billed(diff.prefix.billed_again()), look)
         };
         Ok((format!("{retry}+ other {}{billed}", names.join(", ")), look))
+    }
+
+    /// Whether the reports of a request and of the one before say that there was nothing in the cache.
+    fn nothing_was_cached(&self, exchange: &Exchange) -> bool {
+        let previous = exchange.previous.and_then(|number| self.recording.exchange(number));
+        let figures = |usage: &Usage| [usage.cache_read, usage.cache_write];
+        let of_both = [Some(exchange), previous].map(|of| of?.usage.as_ref().map(figures));
+        let is_none =
+            |[read, written]: [Option<u64>; 2]| read == Some(0) && written.unwrap_or(0) == 0;
+        of_both.into_iter().all(|of| of.is_some_and(is_none))
     }
 
     /// The tools that the answer calls, in a few words.

@@ -71,9 +71,9 @@ answer! {
         counted: Counted,
         /// how many tokens more than the request before it in its session
         growth: i64,
-        /// where it has one before it and its report says what its cache served: the tokens that were
-        /// billed again, which decides; `differs.billedAgain` is what this program counts. Why, says
-        /// `--broken`
+        /// where its report says that its cache served something, or not what the one before it had left
+        /// there: the tokens that were billed again, which decides. `differs.billedAgain` is what this
+        /// program counts; why, says `--broken`
         lost?: u64,
         /// what differs from the request before it in its session; null of the first
         differs: Option<Difference>,

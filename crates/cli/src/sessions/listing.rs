@@ -18,7 +18,9 @@ use crate::{
     copies::{Copies, SessionAnswers},
     failure::{Outcome, Stop},
     input::{Candidate, Candidates, Stamp},
-    input::{Found, FoundKind, NoTranscript, Opened, Opening, Progress, is_named_database},
+    input::{
+        Found, FoundKind, NoTranscript, Opened, Opening, Progress, folder_of, is_named_database,
+    },
     lens::{Counting, Lens},
     output, store,
     usage::PriceTable,
@@ -77,9 +79,7 @@ impl Listed {
         let summary = self.summary.as_ref();
         let said = summary.and_then(|summary| summary.project.clone());
         let archived = summary.and_then(|summary| summary.file.as_deref()).map(Path::new);
-        let folder =
-            || archived.unwrap_or(&self.path).parent().map(|folder| folder.display().to_string());
-        said.or_else(folder).unwrap_or_default()
+        said.unwrap_or_else(|| folder_of(archived.unwrap_or(&self.path)))
     }
 }
 
@@ -251,8 +251,7 @@ impl Reading {
                 }
             };
             let mut summary = Summary::of(&mut source, lens, (&self.prices, copies), counts)?;
-            let said = found.session.as_ref().and_then(|session| session.directory.clone());
-            summary.project = said.or_else(|| source.project());
+            summary.project = source.project();
             // A file of nothing but metadata is none.
             Ok::<_, Stop>(summary.session.is_some().then_some(summary))
         };

@@ -111,6 +111,21 @@ fn each_session_of_a_database_is_listed_and_read_again_where_it_has_grown() {
 }
 
 #[test]
+fn each_session_of_a_database_is_one_of_its_archive_too() {
+    let home = Home::new();
+    let database = home.database();
+    let archive = home.folder.path().join("kept.archive");
+    let [database, archive] = [&database, &archive].map(|path| path.to_str().unwrap());
+    let made = home.run(&["archive", "-o", archive, database]);
+    assert_eq!((made.code, made.err.as_str()), (Some(0), ""));
+    for asked in [&[][..], &["--project", "lock"], &["--until", "2026-11-03"]] {
+        let listed = home.listed(&[&[database], asked].concat());
+        assert_eq!(listed.len(), if asked.is_empty() { 2 } else { 1 }, "{asked:?}");
+        assert_eq!(home.listed(&[&[archive], asked].concat()), listed, "{asked:?}");
+    }
+}
+
+#[test]
 fn a_session_of_a_database_is_chosen_by_its_id() {
     let home = Home::new();
     let database = home.database();

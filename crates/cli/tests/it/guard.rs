@@ -123,3 +123,16 @@ fn a_call_that_failed_is_paid_by_nobody_and_a_mark_that_is_gone_is_told() {
         page.err
     );
 }
+
+#[test]
+fn a_session_without_a_request_is_refused() {
+    let file = traffic(&[(json!({"messages": [user("What is the tide?")]}), 200)]);
+    let run = run(&["guard", "--session", "nobody", file.path().to_str().unwrap()]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(
+        run.err.starts_with("error: there is no session \"nobody\" with a request"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("the sessions are 1"), "{}", run.err);
+}

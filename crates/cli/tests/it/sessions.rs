@@ -523,10 +523,12 @@ fn sessions_are_chosen_by_time_and_project() {
     assert_eq!(home.words(&["--since", "2026-11-03T08:04:00Z", "--until", "2026-11-03"]), [berth]);
     assert_eq!(home.words(&["--until", "2026-11-02"]), ["Fell the oak.", "Grind."]);
     assert_eq!(home.words(&["--project", "/w/t"]), [tide]);
-    assert_eq!(home.words(&["--project", "nowhere"]), [""; 0]);
+    let none = home.run(&["sessions", "--json", "--project", "nowhere"]);
+    let said = (none.code, none.out.as_str(), none.err.as_str());
+    assert_eq!(said, (Some(0), "", "note: of 4 sessions none is asked for\n"));
     let run = home.run(&["sessions", "--since", "yesterday"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.err.contains("2026-11-01T08:00:00Z, 12h or 3d"), "{}", run.err);
+    assert!(run.err.contains("2026-11-01T08:00:00Z (with Z"), "{}", run.err);
     // The time of the last record counts, whatever that of the file is.
     let path = home.path().join(".gemini/tmp/tide/chats/session-1.json");
     touch(&path, 1_000);
@@ -1087,6 +1089,30 @@ fn what_cannot_be_followed_is_refused() {
     refused(&["-"], "expected a file to follow");
     refused(&[home.path().to_str().unwrap()], "expected a file to follow");
     refused(&[CHAT, TRAFFIC], "expected one file to follow, found several");
+    // An archive of several files is no file, and nobody writes it.
+    let archive = home.path().join("all.archive");
+    let archive = archive.to_str().unwrap();
+    let made = home.run(&["archive", "-o", archive, CHAT, TRAFFIC]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    refused(&[archive], "expected a file to follow");
+}
+
+#[test]
+fn a_request_that_was_printed_is_printed_again_only_with_more_of_its_answer() {
+    let home = Home::new();
+    let whole = claude("birch", 3, "Where is the berth?");
+    let path = home.write("s.jsonl", &whole);
+    let following = Following::start(&path);
+    assert_eq!([following.frame(), following.frame()], [2, 4]);
+    // The last answer may go on, but has not: it is held back, and is the same when all is quiet.
+    let summary = "{\"type\":\"summary\",\"summary\":\"Berths\",\"leafUuid\":\"birch-e\"}\n";
+    fs::write(&path, format!("{whole}{summary}")).unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    let later = claude("birch", 4, "And the tide?").replace("birch-", "late-");
+    let later = later.replace("\"m1\"", "\"m8\"").replace("\"m2\"", "\"m9\"");
+    fs::write(&path, format!("{whole}{summary}{}", later.replace("\"t1\"", "\"t9\""))).unwrap();
+    let line: Value = serde_json::from_str(&following.line()).unwrap();
+    assert_eq!(line["request"], 3, "{line}");
 }
 
 #[test]
