@@ -292,7 +292,8 @@ impl<'r> Reading<'r> {
         let mut source = match opened {
             Opened::Source(source) => *source,
             Opened::NoTranscript(path, why) => {
-                self.passed_over.add(path, why);
+                let shown = self.redaction.as_ref().map(|redaction| redaction.path(&path));
+                self.passed_over.add(shown.unwrap_or(path), why);
                 return Ok(());
             }
         };

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &args::Sessions) -> Outcome {
     }
     // The agents keep other files too, of which nobody needs to hear.
     if places.is_empty() {
-        passed_over(&reading.passed_over, links);
+        passed_over(&reading.passed_over, links, redaction.is_none());
     }
     if is_partial { Err(Stop::Reported) } else { reading.outcome }
 }
@@ -131,10 +131,12 @@ fn not_understood(listed: &[Listed]) {
     output::note(&format!("{of} {were} not understood, {place}: `afterimage stats` says why"));
 }
 
-fn passed_over(files: &[PathBuf], links: u64) {
+fn passed_over(files: &[PathBuf], links: u64, is_first_named: bool) {
     let files = files.first().map(|first| {
         let of = counted(files.len() as u64, "file");
         match files {
+            [_] if !is_first_named => format!("{of} that is no transcript"),
+            _ if !is_first_named => format!("{of} that are no transcripts"),
             [only] => format!("{of} that is no transcript, {}", only.display()),
             _ => format!("{of} that are no transcripts, {} first", first.display()),
         }

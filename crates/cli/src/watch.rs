@@ -12,7 +12,7 @@ use std::{
 use afterimage::{
     ErrorKind, record,
     request::{Exchange, Recording},
-    transcript::{SourceContent, Transcript, subagent_files},
+    transcript::{SourceContent, Transcript, Usage, subagent_files},
 };
 
 use crate::{
@@ -98,8 +98,9 @@ struct PrintedOf {
     count: usize,
     /// When the last of them was.
     time: Option<String>,
-    /// What its answer was then: more of it may come, and is printed when it has.
-    answer: String,
+    /// What was reported of its answer then: more of it may come, and is printed when it has.
+    usage: Option<Usage>,
+    failure: Option<String>,
 }
 
 impl<S> Default for Printed<S> {
@@ -119,7 +120,8 @@ impl<S> Printed<S> {
         let number = seen.entry(Arc::clone(&of.session)).or_default();
         *number += 1;
         self.sessions.get(&of.session).is_some_and(|printed| {
-            *number < printed.count || *number == printed.count && printed.answer == answer(of)
+            let is_same = || (&printed.usage, &printed.failure) == (&of.usage, &of.failure);
+            *number < printed.count || *number == printed.count && is_same()
         })
     }
 
@@ -129,8 +131,9 @@ impl<S> Printed<S> {
         let mut sessions: HashMap<Arc<str>, PrintedOf> = HashMap::new();
         for exchange in exchanges {
             let of = sessions.entry(Arc::clone(&exchange.session)).or_default();
-            let (time, answer) = (exchange.time.clone(), answer(exchange));
-            *of = PrintedOf { count: of.count + 1, time, answer };
+            let Exchange { time, usage, failure, .. } = exchange;
+            let (time, usage, failure) = (time.clone(), usage.clone(), failure.clone());
+            *of = PrintedOf { count: of.count + 1, time, usage, failure };
             self.last = Some(Arc::clone(&exchange.session));
         }
         for (session, of) in sessions {
@@ -149,11 +152,6 @@ impl<S> Printed<S> {
             last.is_some_and(|last| last.time == *time)
         })
     }
-}
-
-/// What is reported of the answer to a request.
-fn answer(of: &Exchange) -> String {
-    format!("{:?} {:?}", of.usage, of.failure)
 }
 
 /// The requests that may still change: those that follow one of a recording that still runs, and of

@@ -1208,4 +1208,8 @@ fn records_that_were_not_understood_are_told_of_the_sessions_too() {
     assert!(run.err.contains(&note), "{}", run.err);
     assert!(run.err.contains("passed over 1 file that is no transcript, "), "{}", run.err);
     assert!(run.err.contains("c.json\n"), "{}", run.err);
+    // The names of files may hold what is to be taken out.
+    let redacted = home.run(&["sessions", "--redact", home.path().to_str().unwrap()]);
+    let is_named = redacted.err.contains("c.json") || redacted.err.contains(" first\n");
+    assert!(redacted.err.contains("passed over ") && !is_named, "{}", redacted.err);
 }
